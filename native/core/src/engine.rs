@@ -1,0 +1,680 @@
+//! The causal hold-back engine of one task: what has been fed, what is held, what may be delivered.
+//!
+//! One record goes `receive` -> (`next` ...) -> `hold` if it was not delivered. The engine decides and remembers; the
+//! caller keeps the record's content until it is delivered or held, and writes what `flush` hands out in the same
+//! transaction as the read positions and the sends. Nothing is taken back: after a refusal the engine is dead, and
+//! everything since the last commit goes with the aborted transaction.
+
+use bytes::Bytes;
+
+use crate::causes::{self, Cause};
+use crate::channel::{ChannelId, Position, TopicId};
+use crate::held::{self, HeldError, VERSION_1, VERSION_2};
+use crate::holds::{Head, HoldQueue};
+use crate::keys::{VERSION_KEY, fed_up_to_key, hold_key, name_key};
+use crate::refusal::{Fault, Reason, Refusal};
+use crate::restore::{Restored, restore};
+use crate::rows::Rows;
+use crate::table::ChannelTable;
+
+/// Most bytes of causes that a record may carry, unless configured otherwise.
+pub const BUDGET_BYTES_DEFAULT: usize = 262_144;
+
+/// fedUpTo of a channel whose topic is confirmed deleted: nothing will ever come, so everything is settled.
+const DELETED: i64 = i64::MAX;
+
+/// One channel that a task is fed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Received {
+    /// The topic's name, whose identity is recorded.
+    pub name: String,
+    /// The channel behind the name.
+    pub channel: ChannelId,
+    /// The offset that the group has committed: everything below is covered. 0 or less covers nothing.
+    pub start: i64,
+}
+
+/// The `parsley.causes` headers of one record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CausesHeader<'a> {
+    /// There is none: no causes.
+    Absent,
+    /// One, with its value or null.
+    Once(Option<&'a [u8]>),
+    /// Two or more, whatever they hold.
+    Repeated,
+}
+
+/// What became of a record that was fed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Receipt {
+    /// A replay of what was fed before: drop it.
+    Duplicate,
+    /// Deliver it now; it is marked delivered.
+    Delivered,
+    /// Ask [`Engine::next`] until it answers [`Next::None`]; if it was not [`Next::Current`], [`Engine::hold`] it.
+    Pending,
+}
+
+/// What to deliver next. It is marked delivered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// Nothing until another record is fed.
+    None,
+    /// The record that was fed last, which the caller still has.
+    Current,
+    /// A held record.
+    Held(Released),
+}
+
+/// A held record to deliver.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Released {
+    /// Index of its channel in the list given to [`Engine::open`].
+    pub channel: usize,
+    /// Its position there.
+    pub position: Position,
+    /// Its record part, see [`crate::held`].
+    pub record: Bytes,
+}
+
+/// A head that waits, and for what.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Blocked {
+    /// The head's channel.
+    pub channel: ChannelId,
+    /// The head's position.
+    pub position: Position,
+    /// Its unmet causes in channel order: cause, and what its channel has settled, if that is known.
+    pub causes: Vec<(Cause, Option<i64>)>,
+}
+
+/// One received channel.
+#[derive(Debug)]
+struct Channel {
+    id: ChannelId,
+    /// Index in the list given to `open`.
+    index: usize,
+    /// Everything at or below it has been fed or will never come.
+    fed_up_to: Option<i64>,
+    fed_up_to_changed: bool,
+    /// `fed_up_to` when this execution began: what may be fed again as a replay.
+    floor: Option<i64>,
+    /// The last position fed in this execution.
+    fed_now: Option<Position>,
+    holds: HoldQueue,
+    header: LastHeader,
+}
+
+/// The last causes header of a channel. An equal one has been decoded and merged already, and what it needed of
+/// received channels stays met, so it costs one comparison.
+#[derive(Debug, Default)]
+struct LastHeader {
+    /// The encoded value; empty stands for no header.
+    bytes: Vec<u8>,
+    causes: Vec<Cause>,
+    /// All causes on received channels are settled.
+    met: bool,
+    /// The causes are part of the delivered past.
+    delivered: bool,
+}
+
+impl Channel {
+    /// Raises, never lowers.
+    fn raise_fed_up_to(&mut self, position: i64) {
+        if self.fed_up_to < Some(position) {
+            self.fed_up_to = Some(position);
+            self.fed_up_to_changed = true;
+        }
+    }
+
+    /// The highest position below which nothing is outstanding; -1 below a held position 0, `None` if unknown.
+    fn settled(&self) -> Option<i64> {
+        match self.holds.front() {
+            Some(head) => Some(head.get() - 1),
+            None => self.fed_up_to,
+        }
+    }
+}
+
+/// A record taken in whose content the caller still has.
+#[derive(Clone, Copy, Debug)]
+struct Pending {
+    /// Place in `channels`.
+    place: usize,
+    position: Position,
+}
+
+/// Causal ordering of one task, from its initialisation to its close.
+#[derive(Debug)]
+pub struct Engine {
+    /// In channel order.
+    channels: Vec<Channel>,
+    /// Place in `channels` of each index given to `open`.
+    places: Vec<usize>,
+    table: ChannelTable,
+    budget_bytes: usize,
+    pending: Option<Pending>,
+    held_count: usize,
+    /// Nothing is deliverable until something is fed.
+    quiet: bool,
+    version_changed: bool,
+    new_names: Vec<(String, ChannelId)>,
+    refused: Option<Refusal>,
+}
+
+impl Engine {
+    /// Reads and judges the store, binds the received channels, and covers what was read or delivered before.
+    ///
+    /// # Panics
+    /// If a channel is given twice.
+    pub fn open(received: &[Received], budget_bytes: usize, rows: &dyn Rows) -> Result<Self, Fault> {
+        let mut restored = restore(rows)?;
+        let mut order: Vec<usize> = (0..received.len()).collect();
+        order.sort_by_key(|index| received[*index].channel);
+        let new_names = bind(&order, received, &restored)?;
+        refuse_removed(received, &restored)?;
+        let table = ChannelTable::new(&restored.frontier, &restored.past);
+        let mut channels = Vec::with_capacity(order.len());
+        let mut places = vec![0; order.len()];
+        for (place, index) in order.into_iter().enumerate() {
+            places[index] = place;
+            channels.push(restored_channel(&received[index], index, &mut restored, &table));
+        }
+        assert!(channels.windows(2).all(|pair| pair[0].id < pair[1].id), "a channel is received under one name");
+        let mut engine = Self {
+            held_count: channels.iter().map(|channel| channel.holds.len()).sum(),
+            channels,
+            places,
+            table,
+            budget_bytes,
+            pending: None,
+            quiet: false,
+            version_changed: restored.version != Some(VERSION_2),
+            new_names,
+            refused: None,
+        };
+        if restored.version == Some(VERSION_1) {
+            engine.upgrade(rows)?;
+        }
+        for place in 0..engine.channels.len() {
+            engine.load_head(place, rows)?;
+        }
+        Ok(engine)
+    }
+
+    /// Rewrites every held message in the current format; the rows go with the first flush, in one batch.
+    fn upgrade(&mut self, rows: &dyn Rows) -> Result<(), Fault> {
+        let mut causes = Vec::new();
+        let mut rewritten = Vec::new();
+        for (place, channel) in self.channels.iter().enumerate() {
+            for position in channel.holds.positions() {
+                let key = hold_key(channel.id, position);
+                let row = stored_row(channel.id, position, rows)?;
+                let parts = held::decode_into(&key, &row, &mut causes)
+                    .map_err(|error| damaged(channel.id, position, error))?;
+                let row = held::encode(&key, &causes::encode(&causes), &row[parts.record]);
+                rewritten.push((place, position, row));
+            }
+        }
+        for (place, position, row) in rewritten {
+            self.channels[place].holds.put_row(position, row);
+        }
+        Ok(())
+    }
+
+    /// The topics that the frontier, the delivered past or the received set speak of, each once.
+    pub fn known_topics(&self) -> Vec<TopicId> {
+        let mut topics: Vec<TopicId> = self.known_channels().map(|channel| channel.topic).collect();
+        topics.sort_unstable();
+        topics.dedup();
+        topics
+    }
+
+    fn known_channels(&self) -> impl Iterator<Item = ChannelId> + '_ {
+        self.table.channels().chain(self.channels.iter().map(|channel| channel.id))
+    }
+
+    /// [`Self::identities`] for every known channel of topics that are confirmed deleted.
+    pub fn topics_gone(&mut self, topics: &[TopicId]) -> Result<(), Refusal> {
+        let dead: Vec<ChannelId> =
+            self.known_channels().filter(|channel| topics.contains(&channel.topic)).collect();
+        self.identities(&dead, &[])
+    }
+
+    /// Takes note of channels whose topic is confirmed deleted, or now has another identity under the same name.
+    ///
+    /// # Panics
+    /// If a record was fed already: identities are judged at task initialisation only.
+    pub fn identities(&mut self, dead: &[ChannelId], recreated: &[ChannelId]) -> Result<(), Refusal> {
+        assert!(self.channels.iter().all(|channel| channel.fed_now.is_none()), "identities come before the first feed");
+        self.alive()?;
+        let judged = self.judge_identities(dead, recreated);
+        self.remember(judged)
+    }
+
+    fn judge_identities(&mut self, dead: &[ChannelId], recreated: &[ChannelId]) -> Result<(), Refusal> {
+        if let Some(channel) = self.channels.iter().find(|channel| recreated.contains(&channel.id)) {
+            let detail = "the received topic was deleted and created again under its name";
+            return Err(Refusal::new(Reason::ChannelIdentityChanged, detail).at(channel.id));
+        }
+        for channel in self.channels.iter_mut().filter(|channel| dead.contains(&channel.id)) {
+            if let Some(head) = channel.holds.front() {
+                let detail = format!("the topic was deleted while {} of its messages are held", channel.holds.len());
+                let refusal = Refusal::new(Reason::ChannelDeletedWithUndeliveredMessages, detail);
+                return Err(refusal.at(channel.id).position(head));
+            }
+            channel.raise_fed_up_to(DELETED);
+        }
+        for channel in dead.iter().chain(recreated) {
+            self.table.drop_channel(*channel);
+        }
+        self.quiet = false;
+        Ok(())
+    }
+
+    /// Takes in the record at `position` of the channel with this index in the list given to [`Self::open`].
+    ///
+    /// # Panics
+    /// If the content of the last pending record was neither delivered nor given to [`Self::hold`], or if there is no
+    /// such channel.
+    pub fn receive(
+        &mut self,
+        channel: usize,
+        position: Position,
+        header: CausesHeader<'_>,
+    ) -> Result<Receipt, Refusal> {
+        assert!(self.pending.is_none(), "the record before was neither delivered nor held");
+        self.alive()?;
+        let place = self.places[channel];
+        let judged = self.judge(place, position, header);
+        self.remember(judged)
+    }
+
+    fn judge(&mut self, place: usize, position: Position, header: CausesHeader<'_>) -> Result<Receipt, Refusal> {
+        let learned = self.read_header(place, position, header)?;
+        let channel = &mut self.channels[place];
+        if let Some(last) = channel.fed_now.filter(|last| position <= *last) {
+            let detail = format!("fed after position {last} of the same execution");
+            let refusal = Refusal::new(Reason::OutOfOrderFeed, detail);
+            return Err(refusal.at(channel.id).position(position).bound(last.get()));
+        }
+        channel.fed_now = Some(position);
+        if learned {
+            self.table.raise_frontier(&channel.header.causes);
+        }
+        // What is stamped includes causes learned from replays and from records still held.
+        within_budget(&self.table, self.budget_bytes, channel.id)?;
+        if channel.fed_up_to >= Some(position.get()) {
+            return covered(channel, position);
+        }
+        channel.raise_fed_up_to(position.get());
+        channel.holds.push(position);
+        self.held_count += 1;
+        self.quiet = false;
+        if channel.holds.len() == 1 {
+            // The record is its channel's head: only a lower channel's head may go first.
+            if self.first_deliverable(..place).is_none() && self.header_is_met(place) {
+                self.deliver_at_once(place, position)?;
+                return Ok(Receipt::Delivered);
+            }
+            let causes = self.channels[place].header.causes.clone();
+            self.channels[place].holds.head = Some(self.head(position, causes, None));
+        }
+        self.quiet = self.first_deliverable(..).is_none();
+        self.pending = Some(Pending { place, position });
+        Ok(Receipt::Pending)
+    }
+
+    /// True if the header held something that the frontier has not learned yet.
+    fn read_header(
+        &mut self,
+        place: usize,
+        position: Position,
+        header: CausesHeader<'_>,
+    ) -> Result<bool, Refusal> {
+        let channel = &mut self.channels[place];
+        let refuse = |reason, detail: String| Err(Refusal::new(reason, detail).at(channel.id).position(position));
+        let bytes = match header {
+            CausesHeader::Absent => &[],
+            CausesHeader::Once(Some(bytes)) if !bytes.is_empty() => bytes,
+            CausesHeader::Once(value) => {
+                let what = if value.is_none() { "null" } else { "empty" };
+                return refuse(Reason::UndecodableMetadata, format!("the parsley.causes header is {what}"));
+            }
+            CausesHeader::Repeated => {
+                return refuse(Reason::UndecodableMetadata, "the parsley.causes header is repeated".to_owned());
+            }
+        };
+        if bytes.len() > self.budget_bytes {
+            let detail = format!("the causes take {} bytes, the budget is {}", bytes.len(), self.budget_bytes);
+            return refuse(Reason::MetadataBudgetExceeded, detail);
+        }
+        let last = &mut channel.header;
+        if last.bytes == bytes {
+            return Ok(false);
+        }
+        if bytes.is_empty() {
+            last.causes.clear();
+        } else if let Err(error) = causes::decode_into(bytes, &mut last.causes) {
+            return refuse(Reason::UndecodableMetadata, error.to_string());
+        }
+        last.bytes.clear();
+        last.bytes.extend_from_slice(bytes);
+        last.met = last.causes.is_empty();
+        last.delivered = last.causes.is_empty();
+        Ok(!last.causes.is_empty())
+    }
+
+    /// Judges the causes of the record that was just taken in, which is its channel's head.
+    fn header_is_met(&mut self, place: usize) -> bool {
+        let last = &self.channels[place].header;
+        let met = last.met || last.causes.iter().all(|cause| self.is_met(*cause));
+        self.channels[place].header.met = met;
+        met
+    }
+
+    /// The fast path: no head is built, nothing is stored and nothing but the causes is looked at.
+    fn deliver_at_once(&mut self, place: usize, position: Position) -> Result<(), Refusal> {
+        let channel = &mut self.channels[place];
+        let popped = channel.holds.pop();
+        assert!(popped.is_none(), "a record delivered at once has no head");
+        self.held_count -= 1;
+        let own = [Cause { channel: channel.id, position }];
+        self.table.raise_frontier(&own);
+        if !channel.header.delivered {
+            self.table.raise_past(&channel.header.causes);
+            channel.header.delivered = true;
+        }
+        within_budget(&self.table, self.budget_bytes, channel.id)
+    }
+
+    /// False when [`Self::next`] would certainly answer [`Next::None`].
+    pub fn may_release(&self) -> bool {
+        self.held_count > 0 && !self.quiet
+    }
+
+    /// The lowest channel whose head is deliverable, marked delivered. Ask again until there is none.
+    pub fn next(&mut self, rows: &dyn Rows) -> Result<Next, Fault> {
+        self.alive()?;
+        let released = self.release(rows);
+        if let Err(Fault::Refused(refusal)) = &released {
+            self.refused = Some(refusal.clone());
+        }
+        released
+    }
+
+    fn release(&mut self, rows: &dyn Rows) -> Result<Next, Fault> {
+        let Some(place) = self.first_deliverable(..) else {
+            self.quiet = true;
+            return Ok(Next::None);
+        };
+        let channel = &mut self.channels[place];
+        let head = channel.holds.pop().expect("a deliverable channel has a head");
+        self.held_count -= 1;
+        self.table.raise_frontier(&[Cause { channel: channel.id, position: head.position }]);
+        self.table.raise_past(&head.causes);
+        within_budget(&self.table, self.budget_bytes, channel.id)?;
+        let index = channel.index;
+        self.load_head(place, rows)?;
+        let current = self.pending.take_if(|pending| pending.place == place && pending.position == head.position);
+        Ok(match (current, head.record) {
+            (Some(_), _) => Next::Current,
+            (None, Some(record)) => Next::Held(Released { channel: index, position: head.position, record }),
+            (None, None) => unreachable!("only the pending record's content is with the caller"),
+        })
+    }
+
+    /// Gives the content of the pending record, its record part, once [`Self::next`] has answered [`Next::None`].
+    ///
+    /// # Panics
+    /// If no record is pending.
+    pub fn hold(&mut self, record: &Bytes) -> Result<(), HeldError> {
+        let Pending { place, position } = self.pending.expect("a record is pending");
+        held::validate_record(record)?;
+        self.pending = None;
+        let channel = &mut self.channels[place];
+        // Nothing was fed since, so the channel's last header is this record's.
+        let last = &channel.header;
+        let none = causes::encode(&[]);
+        let causes = if last.bytes.is_empty() { &none } else { &last.bytes };
+        let row = held::encode(&hold_key(channel.id, position), causes, record);
+        channel.holds.put_row(position, row);
+        if let Some(head) = channel.holds.head.as_mut().filter(|head| head.position == position) {
+            head.record = Some(record.clone());
+        }
+        Ok(())
+    }
+
+    /// The encoded frontier, to be sent with everything that the application forwards now.
+    pub fn stamp(&self) -> &[u8] {
+        self.table.stamp()
+    }
+
+    /// Messages held on all channels.
+    pub fn held_count(&self) -> usize {
+        self.held_count
+    }
+
+    /// Received channels in channel order, with their number of held messages.
+    pub fn held_counts(&self) -> impl Iterator<Item = (ChannelId, usize)> + '_ {
+        self.channels.iter().map(|channel| (channel.id, channel.holds.len()))
+    }
+
+    /// The heads that can't be delivered now, in channel order.
+    pub fn blocked(&self) -> Vec<Blocked> {
+        let heads = self.channels.iter().filter_map(|channel| channel.holds.head.as_ref().map(|head| (channel, head)));
+        heads
+            .map(|(channel, head)| Blocked {
+                channel: channel.id,
+                position: head.position,
+                causes: head
+                    .causes
+                    .iter()
+                    .filter(|cause| !self.is_met(**cause))
+                    .map(|cause| (*cause, self.place_of(cause.channel).and_then(|at| self.channels[at].settled())))
+                    .collect(),
+            })
+            .filter(|blocked| !blocked.causes.is_empty())
+            .collect()
+    }
+
+    /// Bytes of held messages that the next flush will write.
+    pub fn unflushed_bytes(&self) -> usize {
+        self.channels.iter().map(|channel| channel.holds.unflushed_bytes()).sum()
+    }
+
+    /// Hands every row changed since the last flush to `sink`, the format version first; `None` deletes.
+    ///
+    /// Costs nothing that grows with the buffer.
+    ///
+    /// # Panics
+    /// If the content of the pending record is still with the caller: its row could not be written.
+    pub fn flush(&mut self, sink: &mut dyn FnMut(Bytes, Option<Bytes>)) {
+        assert!(self.pending.is_none(), "the pending record was neither delivered nor held");
+        if std::mem::take(&mut self.version_changed) {
+            sink(Bytes::from_static(&VERSION_KEY), Some(Bytes::from_static(&[VERSION_2])));
+        }
+        for (name, channel) in self.new_names.drain(..) {
+            sink(Bytes::from(name_key(&name)), Some(Bytes::copy_from_slice(&channel.to_bytes())));
+        }
+        for channel in &mut self.channels {
+            if std::mem::take(&mut channel.fed_up_to_changed) {
+                let value = channel.fed_up_to.map(|position| Bytes::copy_from_slice(&position.to_be_bytes()));
+                sink(Bytes::copy_from_slice(&fed_up_to_key(channel.id)), value);
+            }
+        }
+        self.table.flush(sink);
+        for channel in &mut self.channels {
+            let id = channel.id;
+            channel.holds.flush(&mut |position, row| sink(Bytes::copy_from_slice(&hold_key(id, position)), row));
+        }
+    }
+
+    /// The place in `channels` of the lowest one whose head is deliverable.
+    fn first_deliverable(&mut self, places: impl std::slice::SliceIndex<[Channel], Output = [Channel]>) -> Option<usize> {
+        if self.held_count == 0 {
+            return None;
+        }
+        let count = self.channels[places].len();
+        (0..count).find(|place| self.head_is_met(*place))
+    }
+
+    /// Forgets what is met, from the end, until something is not.
+    fn head_is_met(&mut self, place: usize) -> bool {
+        let Some(mut head) = self.channels[place].holds.head.take() else { return false };
+        while head.unmet.last().is_some_and(|(at, required)| self.channels[*at].settled() >= Some(required.get())) {
+            head.unmet.pop();
+        }
+        let met = head.unmet.is_empty();
+        self.channels[place].holds.head = Some(head);
+        met
+    }
+
+    /// True if the cause lies on a channel that is not received, or is settled there.
+    fn is_met(&self, cause: Cause) -> bool {
+        self.place_of(cause.channel)
+            .is_none_or(|at| self.channels[at].settled() >= Some(cause.position.get()))
+    }
+
+    fn place_of(&self, channel: ChannelId) -> Option<usize> {
+        self.channels.binary_search_by_key(&channel, |received| received.id).ok()
+    }
+
+    fn head(&self, position: Position, causes: Vec<Cause>, record: Option<Bytes>) -> Head {
+        let unmet = causes
+            .iter()
+            .filter_map(|cause| self.place_of(cause.channel).map(|place| (place, cause.position)))
+            .collect();
+        Head { position, causes, unmet, record }
+    }
+
+    /// Decodes the first held message of a channel, which has become its head, unless that is done.
+    fn load_head(&mut self, place: usize, rows: &dyn Rows) -> Result<(), Fault> {
+        let channel = &self.channels[place];
+        let Some(position) = channel.holds.front() else { return Ok(()) };
+        let is_pending = self.pending.is_some_and(|pending| pending.place == place && pending.position == position);
+        let head = if is_pending {
+            self.head(position, channel.header.causes.clone(), None)
+        } else {
+            let row = match channel.holds.unflushed_front_row() {
+                Some(row) => row.clone(),
+                None => stored_row(channel.id, position, rows)?,
+            };
+            let mut causes = Vec::new();
+            let parts = held::decode_into(&hold_key(channel.id, position), &row, &mut causes)
+                .map_err(|error| damaged(channel.id, position, error))?;
+            self.head(position, causes, Some(row.slice(parts.record)))
+        };
+        self.channels[place].holds.head = Some(head);
+        Ok(())
+    }
+
+    /// The first refusal wins: every later call gives it again.
+    fn alive(&self) -> Result<(), Refusal> {
+        self.refused.clone().map_or(Ok(()), Err)
+    }
+
+    fn remember<T>(&mut self, judged: Result<T, Refusal>) -> Result<T, Refusal> {
+        if let Err(refusal) = &judged {
+            self.refused = Some(refusal.clone());
+        }
+        judged
+    }
+}
+
+/// Judges the record at or below fedUpTo of its channel.
+fn covered(channel: &Channel, position: Position) -> Result<Receipt, Refusal> {
+    let refuse = |reason, detail: &str, bound| {
+        Err(Refusal::new(reason, detail).at(channel.id).position(position).bound(bound))
+    };
+    if channel.fed_up_to == Some(DELETED) {
+        return refuse(Reason::OutOfOrderFeed, "fed on a channel whose topic is confirmed deleted", DELETED);
+    }
+    match channel.floor {
+        Some(floor) if position.get() <= floor => Ok(Receipt::Duplicate),
+        floor => refuse(
+            Reason::CoveredPositionFed,
+            "fed although this execution has covered it",
+            channel.fed_up_to.or(floor).unwrap_or(-1),
+        ),
+    }
+}
+
+/// Applied to the frontier after each receipt and each delivery, whether or not it grew.
+fn within_budget(table: &ChannelTable, budget_bytes: usize, channel: ChannelId) -> Result<(), Refusal> {
+    let width = table.stamp().len();
+    if width <= budget_bytes {
+        return Ok(());
+    }
+    let detail = format!("the causes of this task's sends take {width} bytes, the budget is {budget_bytes}");
+    Err(Refusal::new(Reason::MetadataBudgetExceeded, detail).at(channel))
+}
+
+/// Names seen for the first time, in channel order; refuses a name that is bound to another channel.
+fn bind(order: &[usize], received: &[Received], restored: &Restored) -> Result<Vec<(String, ChannelId)>, Refusal> {
+    let mut new = Vec::new();
+    for Received { name, channel, .. } in order.iter().map(|index| &received[*index]) {
+        match restored.names.get(name) {
+            None => new.push((name.clone(), *channel)),
+            Some(bound) if bound == channel => {}
+            Some(bound) => {
+                let detail = format!("the ordering state knows topic {name:?} as {bound}, now it is {channel}");
+                return Err(Refusal::new(Reason::ChannelIdentityChanged, detail).at(*channel));
+            }
+        }
+    }
+    Ok(new)
+}
+
+fn refuse_removed(received: &[Received], restored: &Restored) -> Result<(), Refusal> {
+    for (channel, positions) in &restored.holds {
+        if !received.iter().any(|received| received.channel == *channel) {
+            let detail = format!("{} messages are held of a channel that is not received any more", positions.len());
+            let refusal = Refusal::new(Reason::ChannelRemovedWithHeldMessages, detail).at(*channel);
+            return Err(positions.first().map_or(refusal.clone(), |first| refusal.position(*first)));
+        }
+    }
+    Ok(())
+}
+
+fn restored_channel(received: &Received, index: usize, restored: &mut Restored, table: &ChannelTable) -> Channel {
+    let id = received.channel;
+    let mut channel = Channel {
+        id,
+        index,
+        fed_up_to: restored.fed_up_to.get(&id).copied(),
+        fed_up_to_changed: false,
+        floor: None,
+        fed_now: None,
+        holds: HoldQueue::default(),
+        header: LastHeader { met: true, delivered: true, ..LastHeader::default() },
+    };
+    // Never deliver below an effect that was delivered while this channel was not received.
+    if let Some(past) = table.past(id) {
+        channel.raise_fed_up_to(past.get());
+    }
+    if received.start > 0 {
+        channel.raise_fed_up_to(received.start - 1);
+    }
+    channel.floor = channel.fed_up_to;
+    for position in restored.holds.remove(&id).unwrap_or_default() {
+        channel.holds.push_stored(position);
+    }
+    channel
+}
+
+fn stored_row(channel: ChannelId, position: Position, rows: &dyn Rows) -> Result<Bytes, Fault> {
+    match rows.get(&hold_key(channel, position))? {
+        Some(row) => Ok(row),
+        None => Err(damaged(channel, position, "the message is missing from the store").into()),
+    }
+}
+
+fn damaged(channel: ChannelId, position: Position, what: impl std::fmt::Display) -> Refusal {
+    let detail = format!("held message: {what}");
+    Refusal::new(Reason::UnknownOrderingStateFormat, detail).at(channel).position(position)
+}
+
+#[cfg(test)]
+mod tests;
