@@ -134,7 +134,11 @@ impl Encoder {
     }
 
     /// Encodes anew. `placed` gets the index of each position's first byte, in order, for [`Self::patch`].
-    pub(crate) fn encode(&mut self, causes: impl Iterator<Item = Cause> + Clone, mut placed: impl FnMut(usize)) {
+    pub(crate) fn encode(
+        &mut self,
+        causes: impl Iterator<Item = Cause> + Clone,
+        mut placed: impl FnMut(usize),
+    ) {
         self.bytes.clear();
         self.bytes.push(FORMAT);
         push_varint(&mut self.bytes, count_topics(causes.clone()));

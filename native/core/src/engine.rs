@@ -181,7 +181,10 @@ impl Engine {
             places[index] = place;
             channels.push(restored_channel(&received[index], index, &mut restored, &table));
         }
-        assert!(channels.windows(2).all(|pair| pair[0].id < pair[1].id), "a channel is received under one name");
+        assert!(
+            channels.windows(2).all(|pair| pair[0].id < pair[1].id),
+            "a channel is received under one name"
+        );
         let mut engine = Self {
             held_count: channels.iter().map(|channel| channel.holds.len()).sum(),
             channels,
@@ -247,7 +250,10 @@ impl Engine {
     /// # Panics
     /// If a record was fed already: identities are judged at task initialisation only.
     pub fn identities(&mut self, dead: &[ChannelId], recreated: &[ChannelId]) -> Result<(), Refusal> {
-        assert!(self.channels.iter().all(|channel| channel.fed_now.is_none()), "identities come before the first feed");
+        assert!(
+            self.channels.iter().all(|channel| channel.fed_now.is_none()),
+            "identities come before the first feed"
+        );
         self.alive()?;
         let judged = self.judge_identities(dead, recreated);
         self.remember(judged)
@@ -260,7 +266,8 @@ impl Engine {
         }
         for channel in self.channels.iter_mut().filter(|channel| dead.contains(&channel.id)) {
             if let Some(head) = channel.holds.front() {
-                let detail = format!("the topic was deleted while {} of its messages are held", channel.holds.len());
+                let detail =
+                    format!("the topic was deleted while {} of its messages are held", channel.holds.len());
                 let refusal = Refusal::new(Reason::ChannelDeletedWithUndeliveredMessages, detail);
                 return Err(refusal.at(channel.id).position(head));
             }
@@ -291,7 +298,12 @@ impl Engine {
         self.remember(judged)
     }
 
-    fn judge(&mut self, place: usize, position: Position, header: CausesHeader<'_>) -> Result<Receipt, Refusal> {
+    fn judge(
+        &mut self,
+        place: usize,
+        position: Position,
+        header: CausesHeader<'_>,
+    ) -> Result<Receipt, Refusal> {
         let learned = self.read_header(place, position, header)?;
         let channel = &mut self.channels[place];
         if let Some(last) = channel.fed_now.filter(|last| position <= *last) {
@@ -334,7 +346,8 @@ impl Engine {
         header: CausesHeader<'_>,
     ) -> Result<bool, Refusal> {
         let channel = &mut self.channels[place];
-        let refuse = |reason, detail: String| Err(Refusal::new(reason, detail).at(channel.id).position(position));
+        let refuse =
+            |reason, detail: String| Err(Refusal::new(reason, detail).at(channel.id).position(position));
         let bytes = match header {
             CausesHeader::Absent => &[],
             CausesHeader::Once(Some(bytes)) if !bytes.is_empty() => bytes,
@@ -343,11 +356,15 @@ impl Engine {
                 return refuse(Reason::UndecodableMetadata, format!("the parsley.causes header is {what}"));
             }
             CausesHeader::Repeated => {
-                return refuse(Reason::UndecodableMetadata, "the parsley.causes header is repeated".to_owned());
+                return refuse(
+                    Reason::UndecodableMetadata,
+                    "the parsley.causes header is repeated".to_owned(),
+                );
             }
         };
         if bytes.len() > self.budget_bytes {
-            let detail = format!("the causes take {} bytes, the budget is {}", bytes.len(), self.budget_bytes);
+            let detail =
+                format!("the causes take {} bytes, the budget is {}", bytes.len(), self.budget_bytes);
             return refuse(Reason::MetadataBudgetExceeded, detail);
         }
         let last = &mut channel.header;
@@ -417,7 +434,8 @@ impl Engine {
         within_budget(&self.table, self.budget_bytes, channel.id)?;
         let index = channel.index;
         self.load_head(place, rows)?;
-        let current = self.pending.take_if(|pending| pending.place == place && pending.position == head.position);
+        let current =
+            self.pending.take_if(|pending| pending.place == place && pending.position == head.position);
         Ok(match (current, head.record) {
             (Some(_), _) => Next::Current,
             (None, Some(record)) => Next::Held(Released { channel: index, position: head.position, record }),
@@ -463,7 +481,10 @@ impl Engine {
 
     /// The heads that can't be delivered now, in channel order.
     pub fn blocked(&self) -> Vec<Blocked> {
-        let heads = self.channels.iter().filter_map(|channel| channel.holds.head.as_ref().map(|head| (channel, head)));
+        let heads = self
+            .channels
+            .iter()
+            .filter_map(|channel| channel.holds.head.as_ref().map(|head| (channel, head)));
         heads
             .map(|(channel, head)| Blocked {
                 channel: channel.id,
@@ -472,7 +493,9 @@ impl Engine {
                     .causes
                     .iter()
                     .filter(|cause| !self.is_met(**cause))
-                    .map(|cause| (*cause, self.place_of(cause.channel).and_then(|at| self.channels[at].settled())))
+                    .map(|cause| {
+                        (*cause, self.place_of(cause.channel).and_then(|at| self.channels[at].settled()))
+                    })
                     .collect(),
             })
             .filter(|blocked| !blocked.causes.is_empty())
@@ -507,12 +530,17 @@ impl Engine {
         self.table.flush(sink);
         for channel in &mut self.channels {
             let id = channel.id;
-            channel.holds.flush(&mut |position, row| sink(Bytes::copy_from_slice(&hold_key(id, position)), row));
+            channel
+                .holds
+                .flush(&mut |position, row| sink(Bytes::copy_from_slice(&hold_key(id, position)), row));
         }
     }
 
     /// The place in `channels` of the lowest one whose head is deliverable.
-    fn first_deliverable(&mut self, places: impl std::slice::SliceIndex<[Channel], Output = [Channel]>) -> Option<usize> {
+    fn first_deliverable(
+        &mut self,
+        places: impl std::slice::SliceIndex<[Channel], Output = [Channel]>,
+    ) -> Option<usize> {
         if self.held_count == 0 {
             return None;
         }
@@ -523,7 +551,11 @@ impl Engine {
     /// Forgets what is met, from the end, until something is not.
     fn head_is_met(&mut self, place: usize) -> bool {
         let Some(mut head) = self.channels[place].holds.head.take() else { return false };
-        while head.unmet.last().is_some_and(|(at, required)| self.channels[*at].settled() >= Some(required.get())) {
+        while head
+            .unmet
+            .last()
+            .is_some_and(|(at, required)| self.channels[*at].settled() >= Some(required.get()))
+        {
             head.unmet.pop();
         }
         let met = head.unmet.is_empty();
@@ -553,7 +585,8 @@ impl Engine {
     fn load_head(&mut self, place: usize, rows: &dyn Rows) -> Result<(), Fault> {
         let channel = &self.channels[place];
         let Some(position) = channel.holds.front() else { return Ok(()) };
-        let is_pending = self.pending.is_some_and(|pending| pending.place == place && pending.position == position);
+        let is_pending =
+            self.pending.is_some_and(|pending| pending.place == place && pending.position == position);
         let head = if is_pending {
             self.head(position, channel.header.causes.clone(), None)
         } else {
@@ -612,14 +645,19 @@ fn within_budget(table: &ChannelTable, budget_bytes: usize, channel: ChannelId) 
 }
 
 /// Names seen for the first time, in channel order; refuses a name that is bound to another channel.
-fn bind(order: &[usize], received: &[Received], restored: &Restored) -> Result<Vec<(String, ChannelId)>, Refusal> {
+fn bind(
+    order: &[usize],
+    received: &[Received],
+    restored: &Restored,
+) -> Result<Vec<(String, ChannelId)>, Refusal> {
     let mut new = Vec::new();
     for Received { name, channel, .. } in order.iter().map(|index| &received[*index]) {
         match restored.names.get(name) {
             None => new.push((name.clone(), *channel)),
             Some(bound) if bound == channel => {}
             Some(bound) => {
-                let detail = format!("the ordering state knows topic {name:?} as {bound}, now it is {channel}");
+                let detail =
+                    format!("the ordering state knows topic {name:?} as {bound}, now it is {channel}");
                 return Err(Refusal::new(Reason::ChannelIdentityChanged, detail).at(*channel));
             }
         }
@@ -630,7 +668,8 @@ fn bind(order: &[usize], received: &[Received], restored: &Restored) -> Result<V
 fn refuse_removed(received: &[Received], restored: &Restored) -> Result<(), Refusal> {
     for (channel, positions) in &restored.holds {
         if !received.iter().any(|received| received.channel == *channel) {
-            let detail = format!("{} messages are held of a channel that is not received any more", positions.len());
+            let detail =
+                format!("{} messages are held of a channel that is not received any more", positions.len());
             let refusal = Refusal::new(Reason::ChannelRemovedWithHeldMessages, detail).at(*channel);
             return Err(positions.first().map_or(refusal.clone(), |first| refusal.position(*first)));
         }
@@ -638,7 +677,12 @@ fn refuse_removed(received: &[Received], restored: &Restored) -> Result<(), Refu
     Ok(())
 }
 
-fn restored_channel(received: &Received, index: usize, restored: &mut Restored, table: &ChannelTable) -> Channel {
+fn restored_channel(
+    received: &Received,
+    index: usize,
+    restored: &mut Restored,
+    table: &ChannelTable,
+) -> Channel {
     let id = received.channel;
     let mut channel = Channel {
         id,

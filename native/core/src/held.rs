@@ -214,7 +214,8 @@ fn decode_v1(value: &[u8], causes: &mut Vec<Cause>) -> Result<Parts, HeldError> 
     let record = 1..value.len() - reader.remaining();
     causes.clear();
     for _ in 0..count(&mut reader)? {
-        let channel = ChannelId::from_bytes(&reader.array().ok_or(HeldError::Length)?).ok_or(HeldError::Cause)?;
+        let channel =
+            ChannelId::from_bytes(&reader.array().ok_or(HeldError::Length)?).ok_or(HeldError::Cause)?;
         let position = Position::new(reader.i64().ok_or(HeldError::Length)?).ok_or(HeldError::Cause)?;
         if causes.last().is_some_and(|last| channel <= last.channel) {
             return Err(HeldError::CauseOrder);

@@ -151,7 +151,10 @@ mod tests {
         assert_eq!(RowKey::parse(&frontier_key(channel_id())), Ok(RowKey::Frontier(channel_id())));
         assert_eq!(RowKey::parse(&past_key(channel_id())), Ok(RowKey::Past(channel_id())));
         assert_eq!(RowKey::parse(&name_key("orders")), Ok(RowKey::Name("orders")));
-        assert_eq!(RowKey::parse(&hold_key(channel_id(), position)), Ok(RowKey::Hold(channel_id(), position)));
+        assert_eq!(
+            RowKey::parse(&hold_key(channel_id(), position)),
+            Ok(RowKey::Hold(channel_id(), position))
+        );
     }
 
     #[test]

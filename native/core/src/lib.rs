@@ -20,4 +20,4 @@ pub use causes::{CAUSES_HEADER, Cause, CausesError, RESERVED_HEADER_PREFIX};
 pub use channel::{ChannelId, Partition, Position, TopicId};
 pub use engine::{BUDGET_BYTES_DEFAULT, Blocked, CausesHeader, Engine, Next, Receipt, Received, Released};
 pub use refusal::{Fault, Reason, Refusal};
-pub use rows::{Rows, RowsError};
+pub use rows::{RowVisitor, Rows, RowsError};

@@ -1,6 +1,7 @@
 //! What is read back from the store before anything is delivered, and everything that is refused there.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::ops::ControlFlow;
 
 use crate::causes::Cause;
@@ -55,7 +56,11 @@ fn unreadable(what: impl std::fmt::Display) -> Refusal {
 }
 
 fn bad_row(key: &[u8], what: impl std::fmt::Display) -> Refusal {
-    let hex: String = key.iter().map(|byte| format!("{byte:02x}")).collect();
+    let mut hex = String::with_capacity(2 * key.len());
+    for byte in key {
+        // Writing to a string can't fail.
+        let _ = write!(hex, "{byte:02x}");
+    }
     unreadable(format_args!("row {hex}: {what}"))
 }
 
@@ -165,7 +170,9 @@ impl Restored {
             let fed_up_to = self.fed_up_to.get(channel).copied();
             let refusal = match fed_up_to {
                 Some(fed_up_to) if last.get() <= fed_up_to => continue,
-                Some(fed_up_to) => unreadable("a message is held above its channel's fedUpTo").bound(fed_up_to),
+                Some(fed_up_to) => {
+                    unreadable("a message is held above its channel's fedUpTo").bound(fed_up_to)
+                }
                 None => unreadable("messages are held of a channel that has no fedUpTo"),
             };
             verdict.broken(Rule::HoldPlace, refusal.at(*channel).position(*last));
@@ -182,7 +189,9 @@ fn number(value: &[u8]) -> Option<i64> {
 fn take_position(key: &[u8], channel: ChannelId, value: &[u8], into: &mut Vec<Cause>, verdict: &mut Verdict) {
     match number(value).map(Position::new) {
         Some(Some(position)) => into.push(Cause { channel, position }),
-        Some(None) => verdict.broken(Rule::Knowledge, bad_row(key, "the position is negative or reserved").at(channel)),
+        Some(None) => {
+            verdict.broken(Rule::Knowledge, bad_row(key, "the position is negative or reserved").at(channel));
+        }
         None => verdict.broken(Rule::NumberLength, bad_row(key, NOT_A_NUMBER).at(channel)),
     }
 }

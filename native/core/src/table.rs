@@ -22,7 +22,14 @@ struct Entry {
 
 impl Entry {
     fn new(channel: ChannelId) -> Self {
-        Self { channel, frontier: None, past: None, encoded_at: 0, frontier_changed: false, past_changed: false }
+        Self {
+            channel,
+            frontier: None,
+            past: None,
+            encoded_at: 0,
+            frontier_changed: false,
+            past_changed: false,
+        }
     }
 }
 
@@ -40,8 +47,12 @@ pub(crate) struct ChannelTable {
 impl ChannelTable {
     /// A table over what was restored, in any order.
     pub(crate) fn new(frontier: &[Cause], past: &[Cause]) -> Self {
-        let mut table =
-            Self { entries: Vec::new(), encoder: Encoder::default(), dropped_keys: Vec::new(), changed: false };
+        let mut table = Self {
+            entries: Vec::new(),
+            encoder: Encoder::default(),
+            dropped_keys: Vec::new(),
+            changed: false,
+        };
         let mut channels: Vec<ChannelId> = frontier.iter().chain(past).map(|cause| cause.channel).collect();
         channels.sort_unstable();
         channels.dedup();
@@ -142,7 +153,10 @@ impl ChannelTable {
         }
         for entry in &mut self.entries {
             if std::mem::take(&mut entry.frontier_changed) {
-                sink(Bytes::copy_from_slice(&frontier_key(entry.channel)), entry.frontier.map(position_value));
+                sink(
+                    Bytes::copy_from_slice(&frontier_key(entry.channel)),
+                    entry.frontier.map(position_value),
+                );
             }
             if std::mem::take(&mut entry.past_changed) {
                 sink(Bytes::copy_from_slice(&past_key(entry.channel)), entry.past.map(position_value));
@@ -235,9 +249,10 @@ mod tests {
             let mut causes = Vec::new();
             for topic in 1..=9 {
                 for partition in 0..4 {
-                    seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                    seed =
+                        seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
                     if seed >> 61 == 0 {
-                        causes.push(cause(topic, partition, i64::from((seed >> 33) as u16)));
+                        causes.push(cause(topic, partition, i64::try_from(seed >> 48).unwrap()));
                     }
                 }
             }
@@ -272,7 +287,8 @@ mod tests {
 
     #[test]
     fn a_dropped_channel_leaves_the_stamp_and_the_store() {
-        let mut table = ChannelTable::new(&[cause(1, 0, 5), cause(2, 0, 9)], &[cause(2, 0, 3), cause(3, 0, 1)]);
+        let mut table =
+            ChannelTable::new(&[cause(1, 0, 5), cause(2, 0, 9)], &[cause(2, 0, 3), cause(3, 0, 1)]);
         table.drop_channel(cause(2, 0, 0).channel);
         table.drop_channel(cause(4, 0, 0).channel);
         assert_eq!(table.stamp(), encode(&[cause(1, 0, 5)]));

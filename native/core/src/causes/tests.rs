@@ -70,10 +70,7 @@ fn every_rule_is_refused_by_its_name() {
 fn rules_are_judged_in_the_order_of_the_bytes() {
     // The wrong partition comes before the cut, the wrong topic before the wrong partition count.
     assert_eq!(decode(&hex("01 01 A 01 8000 00")), Err(CausesError::Varint));
-    assert_eq!(
-        decode(&hex("01 02 B 01 00 0000000000000001 A 00")),
-        Err(CausesError::TopicOrder)
-    );
+    assert_eq!(decode(&hex("01 02 B 01 00 0000000000000001 A 00")), Err(CausesError::TopicOrder));
 }
 
 #[test]
@@ -88,7 +85,8 @@ fn an_enormous_count_allocates_nothing() {
 fn a_patched_position_equals_an_encoding_from_nothing() {
     let mut encoder = Encoder::default();
     let mut places = Vec::new();
-    encoder.encode([cause(A, 0, 1), cause(A, 300, 2), cause(B, 5, 3)].into_iter(), |place| places.push(place));
+    encoder
+        .encode([cause(A, 0, 1), cause(A, 300, 2), cause(B, 5, 3)].into_iter(), |place| places.push(place));
     encoder.patch(places[1], Position::new(77).unwrap());
     assert_eq!(encoder.bytes(), encode(&[cause(A, 0, 1), cause(A, 300, 77), cause(B, 5, 3)]));
 }

@@ -13,8 +13,8 @@ fn key() -> [u8; HOLD_KEY_BYTES] {
     hold_key(cause(1, 0).channel, Position::new(7).unwrap())
 }
 
-fn bytes(text: &str) -> Option<Bytes> {
-    Some(Bytes::copy_from_slice(text.as_bytes()))
+fn bytes(text: &str) -> Bytes {
+    Bytes::copy_from_slice(text.as_bytes())
 }
 
 fn header(name: &str, value: Option<Bytes>) -> Header {
@@ -26,8 +26,8 @@ fn record() -> Record {
     Record {
         timestamp: -1,
         key: None,
-        value: bytes(""),
-        headers: vec![header("a", None), header("é", bytes("")), header("a", bytes("x"))],
+        value: Some(bytes("")),
+        headers: vec![header("a", None), header("é", Some(bytes(""))), header("a", Some(bytes("x")))],
     }
 }
 

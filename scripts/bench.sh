@@ -1,0 +1,6 @@
+#!/usr/bin/env bash
+# The benchmarks. The profile is named so that cargo does not build RocksDB a second time for `bench`.
+source "$(dirname "$0")/common.sh"
+
+scripts/native.sh
+cargo bench --profile release --workspace --benches
