@@ -63,6 +63,15 @@ pub enum CausesError {
 ///
 /// On an error `causes` holds an undefined prefix. Allocates at most one [`Cause`] per nine bytes of input.
 pub fn decode_into(bytes: &[u8], causes: &mut Vec<Cause>) -> Result<(), CausesError> {
+    decode_placed(bytes, causes, |_| ())
+}
+
+/// As [`decode_into`]; `placed` gets the index of each position's first byte, in order.
+pub(crate) fn decode_placed(
+    bytes: &[u8],
+    causes: &mut Vec<Cause>,
+    mut placed: impl FnMut(usize),
+) -> Result<(), CausesError> {
     causes.clear();
     let mut reader = Reader::new(bytes);
     if reader.u8().ok_or(CausesError::Cut)? != FORMAT {
@@ -77,7 +86,10 @@ pub fn decode_into(bytes: &[u8], causes: &mut Vec<Cause>) -> Result<(), CausesEr
             return Err(CausesError::TopicOrder);
         }
         previous_topic = Some(topic);
-        decode_group(&mut reader, topic, causes)?;
+        decode_group(&mut reader, topic, |cause, remaining| {
+            placed(bytes.len() - remaining - 8);
+            causes.push(cause);
+        })?;
     }
     if reader.remaining() != 0 {
         return Err(CausesError::Trailing);
@@ -85,7 +97,11 @@ pub fn decode_into(bytes: &[u8], causes: &mut Vec<Cause>) -> Result<(), CausesEr
     Ok(())
 }
 
-fn decode_group(reader: &mut Reader<'_>, topic: TopicId, causes: &mut Vec<Cause>) -> Result<(), CausesError> {
+fn decode_group(
+    reader: &mut Reader<'_>,
+    topic: TopicId,
+    mut take: impl FnMut(Cause, usize),
+) -> Result<(), CausesError> {
     let partition_count = varint(reader)?;
     if partition_count == 0 {
         return Err(CausesError::EmptyGroup);
@@ -99,7 +115,7 @@ fn decode_group(reader: &mut Reader<'_>, topic: TopicId, causes: &mut Vec<Cause>
         previous_partition = Some(partition);
         let position = reader.i64().ok_or(CausesError::Cut)?;
         let position = Position::new(position).ok_or(CausesError::Position)?;
-        causes.push(Cause { channel: ChannelId { topic, partition }, position });
+        take(Cause { channel: ChannelId { topic, partition }, position }, reader.remaining());
     }
     Ok(())
 }

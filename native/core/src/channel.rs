@@ -1,14 +1,17 @@
 //! The identities that everything else is built on: topics, partitions, channels, positions.
 
 use std::fmt;
-use std::num::NonZeroU128;
 use std::str::FromStr;
 
 /// A topic's identity as the broker gave it, never all zero.
 ///
-/// The derived order is the order of the 16 bytes taken as unsigned, because the number is their big-endian value.
+/// The derived order is the order of the 16 bytes taken as unsigned, because the halves are their big-endian values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct TopicId(NonZeroU128);
+pub struct TopicId {
+    // Two halves, because a u128 would widen everything that holds an id to its alignment of 16.
+    high: u64,
+    low: u64,
+}
 
 impl TopicId {
     /// Width on the wire and in keys.
@@ -16,18 +19,26 @@ impl TopicId {
 
     /// `None` for the all-zero id, which Kafka uses for "no id".
     pub fn from_bytes(bytes: [u8; Self::BYTES]) -> Option<Self> {
-        NonZeroU128::new(u128::from_be_bytes(bytes)).map(Self)
+        Self::from_u128(u128::from_be_bytes(bytes))
+    }
+
+    fn from_u128(number: u128) -> Option<Self> {
+        let [high, low] = [number >> 64, number & u128::from(u64::MAX)].map(|half| u64::try_from(half).ok());
+        (number != 0).then_some(Self { high: high?, low: low? })
     }
 
     /// The 16 bytes as the broker gave them.
     pub fn to_bytes(self) -> [u8; Self::BYTES] {
-        self.0.get().to_be_bytes()
+        let mut bytes = [0; Self::BYTES];
+        bytes[..8].copy_from_slice(&self.high.to_be_bytes());
+        bytes[8..].copy_from_slice(&self.low.to_be_bytes());
+        bytes
     }
 }
 
 impl fmt::Display for TopicId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:032x}", self.0)
+        write!(f, "{:016x}{:016x}", self.high, self.low)
     }
 }
 
@@ -145,7 +156,7 @@ fn parse_channel(text: &str) -> Option<ChannelId> {
         return None;
     }
     Some(ChannelId {
-        topic: TopicId(NonZeroU128::new(u128::from_str_radix(topic, 16).ok()?)?),
+        topic: TopicId::from_u128(u128::from_str_radix(topic, 16).ok()?)?,
         partition: Partition::from_u32(partition.parse().ok()?)?,
     })
 }

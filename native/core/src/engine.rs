@@ -9,13 +9,14 @@ use bytes::Bytes;
 
 use crate::causes::{self, Cause};
 use crate::channel::{ChannelId, Position, TopicId};
+use crate::header::LastHeader;
 use crate::held::{self, HeldError, VERSION_1, VERSION_2};
 use crate::holds::{Head, HoldQueue};
 use crate::keys::{VERSION_KEY, fed_up_to_key, hold_key, name_key};
 use crate::refusal::{Fault, Reason, Refusal};
 use crate::restore::{Restored, restore};
 use crate::rows::Rows;
-use crate::table::ChannelTable;
+use crate::table::{ChannelTable, Slot};
 
 /// Most bytes of causes that a record may carry, unless configured otherwise.
 pub const BUDGET_BYTES_DEFAULT: usize = 262_144;
@@ -104,19 +105,7 @@ struct Channel {
     fed_now: Option<Position>,
     holds: HoldQueue,
     header: LastHeader,
-}
-
-/// The last causes header of a channel. An equal one has been decoded and merged already, and what it needed of
-/// received channels stays met, so it costs one comparison.
-#[derive(Debug, Default)]
-struct LastHeader {
-    /// The encoded value; empty stands for no header.
-    bytes: Vec<u8>,
-    causes: Vec<Cause>,
-    /// All causes on received channels are settled.
-    met: bool,
-    /// The causes are part of the delivered past.
-    delivered: bool,
+    slot: Slot,
 }
 
 impl Channel {
@@ -160,6 +149,8 @@ pub struct Engine {
     quiet: bool,
     version_changed: bool,
     new_names: Vec<(String, ChannelId)>,
+    /// Kept for its memory only.
+    slots: Vec<usize>,
     refused: Option<Refusal>,
 }
 
@@ -195,6 +186,7 @@ impl Engine {
             quiet: false,
             version_changed: restored.version != Some(VERSION_2),
             new_names,
+            slots: Vec::new(),
             refused: None,
         };
         if restored.version == Some(VERSION_1) {
@@ -304,7 +296,10 @@ impl Engine {
         position: Position,
         header: CausesHeader<'_>,
     ) -> Result<Receipt, Refusal> {
-        let learned = self.read_header(place, position, header)?;
+        let bytes = self.header_bytes(place, position, header)?;
+        // What is stamped includes causes learned from replays and from records still held. A feed that is refused below
+        // leaves no trace, whatever was learned.
+        self.learn(place, position, bytes)?;
         let channel = &mut self.channels[place];
         if let Some(last) = channel.fed_now.filter(|last| position <= *last) {
             let detail = format!("fed after position {last} of the same execution");
@@ -312,10 +307,6 @@ impl Engine {
             return Err(refusal.at(channel.id).position(position).bound(last.get()));
         }
         channel.fed_now = Some(position);
-        if learned {
-            self.table.raise_frontier(&channel.header.causes);
-        }
-        // What is stamped includes causes learned from replays and from records still held.
         within_budget(&self.table, self.budget_bytes, channel.id)?;
         if channel.fed_up_to >= Some(position.get()) {
             return covered(channel, position);
@@ -330,7 +321,7 @@ impl Engine {
                 self.deliver_at_once(place, position)?;
                 return Ok(Receipt::Delivered);
             }
-            let causes = self.channels[place].header.causes.clone();
+            let causes = self.channels[place].header.causes().to_vec();
             self.channels[place].holds.head = Some(self.head(position, causes, None));
         }
         self.quiet = self.first_deliverable(..).is_none();
@@ -338,56 +329,53 @@ impl Engine {
         Ok(Receipt::Pending)
     }
 
-    /// True if the header held something that the frontier has not learned yet.
-    fn read_header(
-        &mut self,
+    /// The encoded causes, empty for none. Judges what can be judged without decoding.
+    fn header_bytes<'a>(
+        &self,
         place: usize,
         position: Position,
-        header: CausesHeader<'_>,
-    ) -> Result<bool, Refusal> {
-        let channel = &mut self.channels[place];
-        let refuse =
-            |reason, detail: String| Err(Refusal::new(reason, detail).at(channel.id).position(position));
-        let bytes = match header {
-            CausesHeader::Absent => &[],
-            CausesHeader::Once(Some(bytes)) if !bytes.is_empty() => bytes,
-            CausesHeader::Once(value) => {
-                let what = if value.is_none() { "null" } else { "empty" };
-                return refuse(Reason::UndecodableMetadata, format!("the parsley.causes header is {what}"));
-            }
-            CausesHeader::Repeated => {
-                return refuse(
-                    Reason::UndecodableMetadata,
-                    "the parsley.causes header is repeated".to_owned(),
-                );
-            }
+        header: CausesHeader<'a>,
+    ) -> Result<&'a [u8], Refusal> {
+        let refuse = |reason, detail: String| {
+            Err(Refusal::new(reason, detail).at(self.channels[place].id).position(position))
         };
-        if bytes.len() > self.budget_bytes {
-            let detail =
-                format!("the causes take {} bytes, the budget is {}", bytes.len(), self.budget_bytes);
-            return refuse(Reason::MetadataBudgetExceeded, detail);
+        match header {
+            CausesHeader::Absent => Ok(&[]),
+            CausesHeader::Repeated => {
+                refuse(Reason::UndecodableMetadata, "the parsley.causes header is repeated".to_owned())
+            }
+            CausesHeader::Once(None) => {
+                refuse(Reason::UndecodableMetadata, "the parsley.causes header is null".to_owned())
+            }
+            CausesHeader::Once(Some([])) => {
+                refuse(Reason::UndecodableMetadata, "the parsley.causes header is empty".to_owned())
+            }
+            CausesHeader::Once(Some(bytes)) if bytes.len() > self.budget_bytes => {
+                let detail =
+                    format!("the causes take {} bytes, the budget is {}", bytes.len(), self.budget_bytes);
+                refuse(Reason::MetadataBudgetExceeded, detail)
+            }
+            CausesHeader::Once(Some(bytes)) => Ok(bytes),
         }
-        let last = &mut channel.header;
-        if last.bytes == bytes {
-            return Ok(false);
-        }
-        if bytes.is_empty() {
-            last.causes.clear();
-        } else if let Err(error) = causes::decode_into(bytes, &mut last.causes) {
-            return refuse(Reason::UndecodableMetadata, error.to_string());
-        }
-        last.bytes.clear();
-        last.bytes.extend_from_slice(bytes);
-        last.met = last.causes.is_empty();
-        last.delivered = last.causes.is_empty();
-        Ok(!last.causes.is_empty())
+    }
+
+    /// Raises the frontier to the causes of a record.
+    fn learn(&mut self, place: usize, position: Position, bytes: &[u8]) -> Result<(), Refusal> {
+        let channel = &mut self.channels[place];
+        let mut header = std::mem::take(&mut channel.header);
+        let read = header.read(bytes, &mut self.table, |cause| place_of(&self.channels, cause.channel));
+        let channel = &mut self.channels[place];
+        channel.header = header;
+        read.map_err(|error| {
+            Refusal::new(Reason::UndecodableMetadata, error.to_string()).at(channel.id).position(position)
+        })
     }
 
     /// Judges the causes of the record that was just taken in, which is its channel's head.
     fn header_is_met(&mut self, place: usize) -> bool {
-        let last = &self.channels[place].header;
-        let met = last.met || last.causes.iter().all(|cause| self.is_met(*cause));
-        self.channels[place].header.met = met;
+        let mut header = std::mem::take(&mut self.channels[place].header);
+        let met = header.is_met(|at, required| self.channels[at].settled() >= Some(required.get()));
+        self.channels[place].header = header;
         met
     }
 
@@ -397,12 +385,9 @@ impl Engine {
         let popped = channel.holds.pop();
         assert!(popped.is_none(), "a record delivered at once has no head");
         self.held_count -= 1;
-        let own = [Cause { channel: channel.id, position }];
-        self.table.raise_frontier(&own);
-        if !channel.header.delivered {
-            self.table.raise_past(&channel.header.causes);
-            channel.header.delivered = true;
-        }
+        let own = channel.slot.find(channel.id, &mut self.table);
+        self.table.raise_frontier(std::iter::once((own, position)));
+        channel.header.deliver(&mut self.table);
         within_budget(&self.table, self.budget_bytes, channel.id)
     }
 
@@ -429,8 +414,10 @@ impl Engine {
         let channel = &mut self.channels[place];
         let head = channel.holds.pop().expect("a deliverable channel has a head");
         self.held_count -= 1;
-        self.table.raise_frontier(&[Cause { channel: channel.id, position: head.position }]);
-        self.table.raise_past(&head.causes);
+        let own = channel.slot.find(channel.id, &mut self.table);
+        self.table.raise_frontier(std::iter::once((own, head.position)));
+        self.table.find_slots(&head.causes, &mut self.slots);
+        self.table.raise_past(self.slots.iter().copied().zip(head.causes.iter().map(|cause| cause.position)));
         within_budget(&self.table, self.budget_bytes, channel.id)?;
         let index = channel.index;
         self.load_head(place, rows)?;
@@ -453,9 +440,9 @@ impl Engine {
         self.pending = None;
         let channel = &mut self.channels[place];
         // Nothing was fed since, so the channel's last header is this record's.
-        let last = &channel.header;
         let none = causes::encode(&[]);
-        let causes = if last.bytes.is_empty() { &none } else { &last.bytes };
+        let bytes = channel.header.bytes();
+        let causes = if bytes.is_empty() { &none } else { bytes };
         let row = held::encode(&hold_key(channel.id, position), causes, record);
         channel.holds.put_row(position, row);
         if let Some(head) = channel.holds.head.as_mut().filter(|head| head.position == position) {
@@ -570,7 +557,7 @@ impl Engine {
     }
 
     fn place_of(&self, channel: ChannelId) -> Option<usize> {
-        self.channels.binary_search_by_key(&channel, |received| received.id).ok()
+        place_of(&self.channels, channel)
     }
 
     fn head(&self, position: Position, causes: Vec<Cause>, record: Option<Bytes>) -> Head {
@@ -588,7 +575,7 @@ impl Engine {
         let is_pending =
             self.pending.is_some_and(|pending| pending.place == place && pending.position == position);
         let head = if is_pending {
-            self.head(position, channel.header.causes.clone(), None)
+            self.head(position, channel.header.causes().to_vec(), None)
         } else {
             let row = match channel.holds.unflushed_front_row() {
                 Some(row) => row.clone(),
@@ -614,6 +601,11 @@ impl Engine {
         }
         judged
     }
+}
+
+/// The place of a received channel.
+fn place_of(channels: &[Channel], channel: ChannelId) -> Option<usize> {
+    channels.binary_search_by_key(&channel, |received| received.id).ok()
 }
 
 /// Judges the record at or below fedUpTo of its channel.
@@ -692,7 +684,8 @@ fn restored_channel(
         floor: None,
         fed_now: None,
         holds: HoldQueue::default(),
-        header: LastHeader { met: true, delivered: true, ..LastHeader::default() },
+        header: LastHeader::default(),
+        slot: Slot::default(),
     };
     // Never deliver below an effect that was delivered while this channel was not received.
     if let Some(past) = table.past(id) {

@@ -7,6 +7,7 @@
 pub mod causes;
 pub mod channel;
 pub mod engine;
+mod header;
 pub mod held;
 mod holds;
 pub mod keys;

@@ -1,6 +1,7 @@
 //! What a process knows of every channel: its frontier and its delivered past, and the frontier's encoding.
 //!
-//! One sorted table holds both, so the causes of a record are looked up once. The encoding of the frontier is kept
+//! One sorted table holds both, so the causes of a record are looked up once: a slot is an entry's place, good until the
+//! table's generation changes. The encoding of the frontier is kept
 //! whole and patched in place, because positions have a fixed width: a stamp is a copy of it, and its width is known.
 
 use bytes::Bytes;
@@ -33,6 +34,26 @@ impl Entry {
     }
 }
 
+/// The slot of one channel, kept between uses.
+#[derive(Debug, Default)]
+pub(crate) struct Slot {
+    known: Option<(usize, u64)>,
+}
+
+impl Slot {
+    /// Looks `channel` up, the same one at each call, only if the table has changed its slots.
+    pub(crate) fn find(&mut self, channel: ChannelId, table: &mut ChannelTable) -> usize {
+        match self.known {
+            Some((slot, generation)) if generation == table.generation => slot,
+            _ => {
+                let slot = table.slot(channel);
+                self.known = Some((slot, table.generation));
+                slot
+            }
+        }
+    }
+}
+
 /// Frontier and delivered past per channel.
 #[derive(Debug)]
 pub(crate) struct ChannelTable {
@@ -42,6 +63,7 @@ pub(crate) struct ChannelTable {
     /// Rows of channels that were dropped and have to be deleted from the store.
     dropped_keys: Vec<Bytes>,
     changed: bool,
+    generation: u64,
 }
 
 impl ChannelTable {
@@ -52,6 +74,7 @@ impl ChannelTable {
             encoder: Encoder::default(),
             dropped_keys: Vec::new(),
             changed: false,
+            generation: 0,
         };
         let mut channels: Vec<ChannelId> = frontier.iter().chain(past).map(|cause| cause.channel).collect();
         channels.sort_unstable();
@@ -82,58 +105,72 @@ impl ChannelTable {
         self.entries.iter().map(|entry| entry.channel)
     }
 
-    /// Raises the frontier to every one of `causes`, which ascend by channel.
-    pub(crate) fn raise_frontier(&mut self, causes: &[Cause]) {
-        self.admit(causes);
+    /// Changes whenever a slot may mean another channel than before.
+    pub(crate) fn generation(&self) -> u64 {
+        self.generation
+    }
+
+    /// Gives the slot of each channel of `causes`, which ascend; new channels get one.
+    pub(crate) fn find_slots(&mut self, causes: &[Cause], slots: &mut Vec<usize>) {
+        slots.clear();
         let mut from = 0;
-        let mut grown = false;
         for cause in causes {
-            let at = self.find_from(from, cause.channel).expect("every cause was admitted");
-            grown |= self.raise_frontier_at(at, cause.position);
-            from = at + 1;
+            let Some(slot) = self.find_from(from, cause.channel) else {
+                self.admit(causes);
+                return self.find_slots(causes, slots);
+            };
+            slots.push(slot);
+            from = slot + 1;
+        }
+    }
+
+    fn slot(&mut self, channel: ChannelId) -> usize {
+        match self.entries.binary_search_by_key(&channel, |entry| entry.channel) {
+            Ok(slot) => slot,
+            Err(slot) => {
+                self.entries.insert(slot, Entry::new(channel));
+                self.generation += 1;
+                slot
+            }
+        }
+    }
+
+    /// Raises the frontier at each slot; never lowers it.
+    pub(crate) fn raise_frontier(&mut self, raises: impl Iterator<Item = (usize, Position)>) {
+        let mut grown = false;
+        for (slot, position) in raises {
+            let entry = &mut self.entries[slot];
+            match entry.frontier {
+                Some(known) if known >= position => continue,
+                Some(_) => self.encoder.patch(entry.encoded_at, position),
+                None => grown = true,
+            }
+            entry.frontier = Some(position);
+            entry.frontier_changed = true;
+            self.changed = true;
         }
         if grown {
             self.encode();
         }
     }
 
-    /// Raises the delivered past to every one of `causes`, which ascend by channel.
-    pub(crate) fn raise_past(&mut self, causes: &[Cause]) {
-        self.admit(causes);
-        let mut from = 0;
-        for cause in causes {
-            let at = self.find_from(from, cause.channel).expect("every cause was admitted");
-            let entry = &mut self.entries[at];
-            if entry.past < Some(cause.position) {
-                entry.past = Some(cause.position);
+    /// Raises the delivered past at each slot; never lowers it.
+    pub(crate) fn raise_past(&mut self, raises: impl Iterator<Item = (usize, Position)>) {
+        for (slot, position) in raises {
+            let entry = &mut self.entries[slot];
+            if entry.past < Some(position) {
+                entry.past = Some(position);
                 entry.past_changed = true;
                 self.changed = true;
             }
-            from = at + 1;
         }
-    }
-
-    /// True if the entry got its first position, so that the frontier has to be encoded anew.
-    fn raise_frontier_at(&mut self, at: usize, position: Position) -> bool {
-        let entry = &mut self.entries[at];
-        let grown = match entry.frontier {
-            Some(known) if known >= position => return false,
-            Some(_) => {
-                self.encoder.patch(entry.encoded_at, position);
-                false
-            }
-            None => true,
-        };
-        entry.frontier = Some(position);
-        entry.frontier_changed = true;
-        self.changed = true;
-        grown
     }
 
     /// Forgets what is known of a channel that no longer exists; its rows are deleted by the next flush.
     pub(crate) fn drop_channel(&mut self, channel: ChannelId) {
         let Some(at) = self.find(channel) else { return };
         let entry = self.entries.remove(at);
+        self.generation += 1;
         if entry.frontier.is_some() {
             self.dropped_keys.push(Bytes::copy_from_slice(&frontier_key(channel)));
         }
@@ -182,15 +219,7 @@ impl ChannelTable {
 
     /// Gives every channel of `causes`, which ascend, an entry. All new ones go in with one merge.
     fn admit(&mut self, causes: &[Cause]) {
-        let mut from = 0;
-        let all_known = causes.iter().all(|cause| {
-            let found = self.find_from(from, cause.channel);
-            from = found.map_or(from, |at| at + 1);
-            found.is_some()
-        });
-        if all_known {
-            return;
-        }
+        self.generation += 1;
         let old = std::mem::take(&mut self.entries);
         self.entries.reserve(old.len() + causes.len());
         let mut new = causes.iter().map(|cause| cause.channel).peekable();
@@ -233,6 +262,18 @@ mod tests {
         Cause { channel, position: Position::new(position).unwrap() }
     }
 
+    fn raise_frontier(table: &mut ChannelTable, causes: &[Cause]) {
+        let mut slots = Vec::new();
+        table.find_slots(causes, &mut slots);
+        table.raise_frontier(slots.into_iter().zip(causes.iter().map(|cause| cause.position)));
+    }
+
+    fn raise_past(table: &mut ChannelTable, causes: &[Cause]) {
+        let mut slots = Vec::new();
+        table.find_slots(causes, &mut slots);
+        table.raise_past(slots.into_iter().zip(causes.iter().map(|cause| cause.position)));
+    }
+
     fn flushed(table: &mut ChannelTable) -> Vec<(Bytes, Option<Bytes>)> {
         let mut rows = Vec::new();
         table.flush(&mut |key, value| rows.push((key, value)));
@@ -256,7 +297,7 @@ mod tests {
                     }
                 }
             }
-            table.raise_frontier(&causes);
+            raise_frontier(&mut table, &causes);
             for cause in causes {
                 match model.binary_search_by_key(&cause.channel, |known| known.channel) {
                     Ok(at) => model[at].position = model[at].position.max(cause.position),
@@ -271,8 +312,8 @@ mod tests {
     fn only_changes_are_flushed_and_only_once() {
         let mut table = ChannelTable::new(&[cause(1, 0, 5), cause(2, 0, 9)], &[cause(2, 0, 3)]);
         assert_eq!(flushed(&mut table), []);
-        table.raise_frontier(&[cause(1, 0, 5), cause(2, 0, 10)]);
-        table.raise_past(&[cause(1, 0, 4), cause(2, 0, 2)]);
+        raise_frontier(&mut table, &[cause(1, 0, 5), cause(2, 0, 10)]);
+        raise_past(&mut table, &[cause(1, 0, 4), cause(2, 0, 2)]);
         let value = |position: i64| Some(Bytes::copy_from_slice(&position.to_be_bytes()));
         let key = |key: [u8; 21]| Bytes::copy_from_slice(&key);
         assert_eq!(

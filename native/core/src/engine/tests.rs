@@ -220,6 +220,15 @@ impl Random {
         i64::try_from(self.below(bound)).unwrap()
     }
 
+    /// The same channels, some at the next position.
+    fn move_some(&mut self, causes: &mut [Cause]) {
+        for cause in causes {
+            if self.below(2) == 0 {
+                cause.position = position(cause.position.get() + 1);
+            }
+        }
+    }
+
     fn causes(&mut self, next_positions: &[i64]) -> Vec<Cause> {
         let mut causes = Vec::new();
         for number in 1..=6_u8 {
@@ -248,8 +257,10 @@ fn compare_with_model(seed: u64) {
         let number = order[index];
         let at = next_positions[usize::from(number) - 1] + random.below_i64(2) * random.below_i64(3);
         next_positions[usize::from(number) - 1] = at + 1;
-        if random.below(3) > 0 {
-            last_causes = random.causes(&next_positions);
+        match random.below(4) {
+            0 => {} // The same header again.
+            1 => last_causes = random.causes(&next_positions),
+            _ => random.move_some(&mut last_causes),
         }
         let delivered = step(&mut engine, &rows, index, at, &last_causes).unwrap();
         assert_eq!(delivered, model.receive(number, at, &last_causes), "seed {seed}");

@@ -1,0 +1,1 @@
+//! Holds no code: cargo wants a target that is always built beside the benchmarks.

@@ -1,0 +1,262 @@
+//! The causes of the last record of one channel, and what has been done with them.
+//!
+//! Most records carry the header of the record before, or one that differs in a few positions. Equal bytes cost one
+//! comparison. The same channels at other positions are not decoded again: only the positions that moved are looked at.
+//! What was met stays met, what was merged stays merged, so the rest needs no second look either.
+
+use crate::causes::{self, Cause, CausesError};
+use crate::channel::Position;
+use crate::table::ChannelTable;
+
+/// Which of the causes something has still to be done with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+enum Open {
+    #[default]
+    Nothing,
+    /// Those that differ from the header before, for which everything is done.
+    Changed,
+    All,
+}
+
+impl Open {
+    /// Of the next header, given what is open of this one.
+    fn after_change(self) -> Self {
+        if self == Self::Nothing { Self::Changed } else { Self::All }
+    }
+}
+
+/// The causes of a channel's last record.
+#[derive(Debug, Default)]
+pub(crate) struct LastHeader {
+    /// The encoded value; empty stands for no header.
+    bytes: Vec<u8>,
+    causes: Vec<Cause>,
+    /// Where in `bytes` the position of each cause begins.
+    places: Vec<usize>,
+    /// The slot of each cause in the table, as of `generation`.
+    slots: Vec<usize>,
+    generation: u64,
+    /// Causes on received channels: index of the cause, place of the channel.
+    received: Vec<(usize, usize)>,
+    /// Indices of the causes that moved with the last change that kept the channels.
+    changed: Vec<usize>,
+    /// What is not known to be met.
+    unmet: Open,
+    /// What is not part of the delivered past.
+    undelivered: Open,
+}
+
+impl LastHeader {
+    pub(crate) fn causes(&self) -> &[Cause] {
+        &self.causes
+    }
+
+    /// The encoded value; empty when there was no header.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// Takes in the header of the next record, empty for none, and raises the frontier to what it names.
+    ///
+    /// `place_of` gives the place of a cause's channel among the received ones.
+    pub(crate) fn read(
+        &mut self,
+        bytes: &[u8],
+        table: &mut ChannelTable,
+        place_of: impl Fn(&Cause) -> Option<usize>,
+    ) -> Result<(), CausesError> {
+        if self.bytes == bytes {
+            return Ok(());
+        }
+        if self.move_positions(bytes) {
+            self.unmet = self.unmet.after_change();
+            self.undelivered = self.undelivered.after_change();
+            self.refresh_slots(table);
+            table.raise_frontier(self.changed.iter().map(|at| (self.slots[*at], self.causes[*at].position)));
+        } else {
+            self.decode(bytes)?;
+            self.received.clear();
+            let received = |(at, cause)| place_of(cause).map(|place| (at, place));
+            self.received.extend(self.causes.iter().enumerate().filter_map(received));
+            self.unmet = if self.received.is_empty() { Open::Nothing } else { Open::All };
+            self.undelivered = if self.causes.is_empty() { Open::Nothing } else { Open::All };
+            table.find_slots(&self.causes, &mut self.slots);
+            self.generation = table.generation();
+            table.raise_frontier(self.raises());
+        }
+        self.bytes.clear();
+        self.bytes.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    /// True if `bytes` name the same channels and every position is valid; then the causes are theirs.
+    fn move_positions(&mut self, bytes: &[u8]) -> bool {
+        if self.causes.is_empty() || self.bytes.len() != bytes.len() {
+            return false;
+        }
+        self.changed.clear();
+        let mut end = 0;
+        for (at, place) in self.places.iter().copied().enumerate() {
+            if self.bytes[end..place] != bytes[end..place] {
+                return false;
+            }
+            end = place + POSITION_BYTES;
+            if self.bytes[place..end] != bytes[place..end] {
+                self.changed.push(at);
+            }
+        }
+        // The last position ends the encoding. Nothing has been changed so far, so a wrong position is left to the
+        // decoder to name.
+        let moved = |at: &usize| Some((*at, read_position(bytes, self.places[*at])?));
+        if self.changed.iter().any(|at| moved(at).is_none()) {
+            return false;
+        }
+        for at in &self.changed {
+            if let Some(position) = read_position(bytes, self.places[*at]) {
+                self.causes[*at].position = position;
+            }
+        }
+        true
+    }
+
+    fn decode(&mut self, bytes: &[u8]) -> Result<(), CausesError> {
+        self.places.clear();
+        self.causes.clear();
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        causes::decode_placed(bytes, &mut self.causes, |place| self.places.push(place))
+    }
+
+    fn refresh_slots(&mut self, table: &mut ChannelTable) {
+        if self.generation != table.generation() {
+            table.find_slots(&self.causes, &mut self.slots);
+            self.generation = table.generation();
+        }
+    }
+
+    fn raises(&self) -> impl Iterator<Item = (usize, Position)> + '_ {
+        self.slots.iter().copied().zip(self.causes.iter().map(|cause| cause.position))
+    }
+
+    /// True if every cause on a received channel is settled; `is_settled` judges one place and position.
+    pub(crate) fn is_met(&mut self, is_settled: impl Fn(usize, Position) -> bool) -> bool {
+        let open = self.unmet;
+        let met = open == Open::Nothing
+            || self
+                .received
+                .iter()
+                .filter(|(at, _)| open == Open::All || self.changed.contains(at))
+                .all(|(at, place)| is_settled(*place, self.causes[*at].position));
+        if met {
+            self.unmet = Open::Nothing;
+        }
+        met
+    }
+
+    /// Makes the causes part of the delivered past.
+    pub(crate) fn deliver(&mut self, table: &mut ChannelTable) {
+        let open = std::mem::take(&mut self.undelivered);
+        if open == Open::Nothing {
+            return;
+        }
+        self.refresh_slots(table);
+        match open {
+            Open::Changed => {
+                table.raise_past(self.changed.iter().map(|at| (self.slots[*at], self.causes[*at].position)));
+            }
+            Open::All | Open::Nothing => table.raise_past(self.raises()),
+        }
+    }
+}
+
+const POSITION_BYTES: usize = 8;
+
+fn read_position(bytes: &[u8], place: usize) -> Option<Position> {
+    let number = bytes.get(place..place + POSITION_BYTES)?.try_into().ok()?;
+    Position::new(i64::from_be_bytes(number))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cause(topic: u8, position: i64) -> Cause {
+        Cause {
+            channel: format!("{topic:032x}:0").parse().unwrap(),
+            position: Position::new(position).unwrap(),
+        }
+    }
+
+    /// A header that was read and delivered, with the first channel received.
+    fn delivered(causes: &[Cause]) -> (LastHeader, ChannelTable) {
+        let mut header = LastHeader::default();
+        let mut table = ChannelTable::new(&[], &[]);
+        read(&mut header, &mut table, causes).unwrap();
+        assert!(header.is_met(|_, _| true));
+        header.deliver(&mut table);
+        (header, table)
+    }
+
+    fn read(header: &mut LastHeader, table: &mut ChannelTable, causes: &[Cause]) -> Result<(), CausesError> {
+        let bytes = causes::encode(causes);
+        header.read(&bytes, table, |cause| (cause.channel == self::cause(1, 0).channel).then_some(0))
+    }
+
+    #[test]
+    fn only_a_moved_cause_is_judged_again() {
+        let (mut header, mut table) = delivered(&[cause(1, 5), cause(2, 5)]);
+        read(&mut header, &mut table, &[cause(1, 5), cause(2, 9)]).unwrap();
+        assert!(header.is_met(|_, _| false), "the received channel's cause did not move");
+        read(&mut header, &mut table, &[cause(1, 6), cause(2, 9)]).unwrap();
+        assert!(!header.is_met(|_, position| position < Position::new(6).unwrap()));
+        assert!(header.is_met(|_, position| position <= Position::new(6).unwrap()));
+    }
+
+    #[test]
+    fn a_cause_that_was_not_met_stays_open_when_another_moves() {
+        let (mut header, mut table) = delivered(&[cause(1, 5), cause(2, 5)]);
+        read(&mut header, &mut table, &[cause(1, 6), cause(2, 5)]).unwrap();
+        assert!(!header.is_met(|_, _| false));
+        read(&mut header, &mut table, &[cause(1, 6), cause(2, 6)]).unwrap();
+        assert!(!header.is_met(|_, _| false));
+    }
+
+    #[test]
+    fn a_cause_that_was_not_delivered_is_delivered_with_the_next() {
+        let (mut header, mut table) = delivered(&[cause(1, 5), cause(2, 5)]);
+        read(&mut header, &mut table, &[cause(1, 6), cause(2, 5)]).unwrap();
+        read(&mut header, &mut table, &[cause(1, 6), cause(2, 6)]).unwrap();
+        header.deliver(&mut table);
+        assert_eq!(table.past(cause(1, 0).channel), Position::new(6));
+        assert_eq!(table.past(cause(2, 0).channel), Position::new(6));
+    }
+
+    #[test]
+    fn slots_are_found_again_when_the_table_has_grown() {
+        let (mut header, mut table) = delivered(&[cause(2, 5), cause(3, 5)]);
+        let mut other = LastHeader::default();
+        read(&mut other, &mut table, &[cause(1, 1)]).unwrap();
+        read(&mut header, &mut table, &[cause(2, 6), cause(3, 5)]).unwrap();
+        header.deliver(&mut table);
+        assert_eq!(table.stamp(), causes::encode(&[cause(1, 1), cause(2, 6), cause(3, 5)]));
+        assert_eq!(table.past(cause(2, 0).channel), Position::new(6));
+    }
+
+    #[test]
+    fn a_wrong_position_in_a_known_header_is_refused() {
+        let (mut header, mut table) = delivered(&[cause(1, 5), cause(2, 5)]);
+        let mut bytes = causes::encode(&[cause(1, 5), cause(2, 5)]);
+        let last = bytes.len() - 8;
+        bytes[last] = 0x80;
+        assert_eq!(header.read(&bytes, &mut table, |_| None), Err(CausesError::Position));
+    }
+
+    #[test]
+    fn an_equally_long_header_of_other_channels_is_decoded() {
+        let (mut header, mut table) = delivered(&[cause(1, 5), cause(2, 5)]);
+        read(&mut header, &mut table, &[cause(1, 5), cause(3, 7)]).unwrap();
+        assert_eq!(header.causes(), [cause(1, 5), cause(3, 7)]);
+        assert_eq!(table.stamp(), causes::encode(&[cause(1, 5), cause(2, 5), cause(3, 7)]));
+    }
+}
