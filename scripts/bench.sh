@@ -3,4 +3,7 @@
 source "$(dirname "$0")/common.sh"
 
 scripts/native.sh
-cargo bench --profile release --workspace --benches
+cargo bench --profile release --workspace --bench engine
+
+say "The causal node inside Kafka Streams"
+run_gradle :benches:bench

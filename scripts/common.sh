@@ -57,9 +57,13 @@ find_jdk_25() {
   return 1
 }
 
-# Runs Gradle on the chosen JDK. No daemon: a command that has ended leaves nothing running.
+# Runs Gradle on the chosen JDK. No daemon: a command that has ended leaves nothing running. Debian's
+# script tells the Java version each time, on standard error, which is left out.
 run_gradle() {
   JAVA_HOME="$(find_jdk)" || die "no JDK 17 or newer found: run 'make setup'"
   export JAVA_HOME
-  gradle --no-daemon --console=plain -q "$@"
+  {
+    gradle --no-daemon --console=plain -q "$@" 2>&1 >&3 \
+      | { grep -vE --line-buffered '^(openjdk version|OpenJDK (Runtime|64-Bit))' || true; } >&2
+  } 3>&1
 }

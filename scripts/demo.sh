@@ -10,4 +10,5 @@ arguments=()
 [ -z "${SEED:-}" ] || arguments+=(--seed "$SEED")
 [ -z "${RECORDS:-}" ] || arguments+=(--records "$RECORDS")
 [ -z "${INPUT:-}" ] || arguments+=(--input "$INPUT")
+[ ! -t 1 ] || arguments+=(--live)
 exec "$JAVA_HOME/bin/java" @build/demo/launcher.args "${arguments[@]}"

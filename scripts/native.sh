@@ -20,7 +20,8 @@ objects_done() {
 # silent CI is not taken for a hung one.
 show_progress() {
   local started=$SECONDS
-  while sleep "$1"; do
+  # The sleep must not keep a pipe open that somebody reads to its end.
+  while sleep "$1" >/dev/null 2>&1; do
     printf '%s   RocksDB: %d of %d files compiled, %d min %02d s%s' "$2" "$(objects_done)" \
       "$ROCKSDB_OBJECTS" $(((SECONDS - started) / 60)) $(((SECONDS - started) % 60)) "$3"
   done

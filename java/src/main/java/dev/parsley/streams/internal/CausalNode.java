@@ -1,0 +1,340 @@
+package dev.parsley.streams.internal;
+
+import dev.parsley.streams.ParsleyConfig;
+import dev.parsley.streams.RefusalException;
+import dev.parsley.streams.RefusalReason;
+import dev.parsley.streams.TopicDirectory;
+import java.nio.ByteBuffer;
+import java.time.Duration;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import org.apache.kafka.common.header.Headers;
+import org.apache.kafka.streams.processor.Cancellable;
+import org.apache.kafka.streams.processor.PunctuationType;
+import org.apache.kafka.streams.processor.Punctuator;
+import org.apache.kafka.streams.processor.RecordContext;
+import org.apache.kafka.streams.processor.api.Processor;
+import org.apache.kafka.streams.processor.api.ProcessorContext;
+import org.apache.kafka.streams.processor.api.Record;
+
+/**
+ * The causal node of one task: takes in records as bytes, lets the native engine judge them by
+ * their causes, and hands those that are delivered to the application's processor.
+ *
+ * <p>Owned by Kafka Streams, used by the task's stream thread only. Its life: {@link #init} opens
+ * an execution over the restored store and then initialises the application's processor; {@link
+ * #process} and punctuations are its steps; {@link #close} closes the application's processor. The
+ * engine stays until the store is closed or the node initialised again, because Kafka Streams
+ * closes processors before it flushes the stores for the last commit.
+ */
+final class CausalNode<K, V, KOut, VOut> implements Processor<byte[], byte[], KOut, VOut> {
+
+  /**
+   * Holds that a restart made deliverable wait for the next step, since nothing may be delivered
+   * from {@link #init}. This soon, one is made for them.
+   */
+  private static final Duration RESTART_DRAIN_DELAY = Duration.ofMillis(10);
+
+  private static final int KIND_MASK = NativeEngine.DRAIN - 1;
+
+  private final NodeSettings<K, V> settings;
+  private final Processor<K, V, KOut, VOut> application;
+  private final ReceivedHeaders headers = new ReceivedHeaders();
+
+  // All of one execution, set by init.
+  private ProcessorContext<KOut, VOut> context;
+  private KafkaInternals internals;
+  private TopicDirectory directory;
+  private Execution execution;
+  private List<ReceivedTopic<K, V>> received;
+  private Map<String, Integer> channels;
+  private String channelTopic;
+  private int channel;
+  private int partition;
+  private long stagedBytesMax;
+  private boolean drainDue;
+
+  CausalNode(NodeSettings<K, V> settings, Processor<K, V, KOut, VOut> application) {
+    this.settings = settings;
+    this.application = application;
+  }
+
+  @Override
+  public void init(ProcessorContext<KOut, VOut> opened) {
+    context = opened;
+    internals = KafkaInternals.of(opened);
+    final Map<String, Object> appConfigs = opened.appConfigs();
+    final ParsleyConfig config = ParsleyConfig.of(appConfigs);
+    Substrate.require(appConfigs);
+    requireFedAsDeclared(config);
+    stagedBytesMax = config.stagedBytesMax();
+    closeDirectory(); // Of an initialisation that failed, after which nobody calls close.
+    directory =
+        settings.directory() != null
+            ? settings.directory()
+            : BrokerTopicDirectory.acquire(opened.applicationId(), appConfigs);
+    try {
+      open(config);
+      application.init(new CausalContext<>(opened, execution, settings.storeNames(), this::asStep));
+      execution.rethrow();
+    } catch (RuntimeException e) {
+      closeDirectory();
+      throw e;
+    }
+    drainDue = execution.heldCount() > 0;
+    if (drainDue) {
+      scheduleRestartDrain();
+    }
+  }
+
+  private void open(ParsleyConfig config) {
+    final CausalStore store = KafkaInternals.unwrap(context.getStateStore(settings.storeName()));
+    partition = context.taskId().partition();
+    final NodeOpening.Opened<K, V> opened =
+        new NodeOpening<>(settings, directory, store, partition)
+            .open(settings.budgetBytes().orElse(config.budgetBytes()));
+    execution = opened.execution();
+    received = opened.received();
+    channels = new HashMap<>();
+    received.forEach(topic -> channels.put(topic.name(), channels.size()));
+    channelTopic = null;
+    store.attach(execution);
+  }
+
+  /** The launcher tells which topics reach the node; what is declared must be the same. */
+  private void requireFedAsDeclared(ParsleyConfig config) {
+    final Set<String> declared = new HashSet<>();
+    settings.topics().forEach(topic -> declared.add(topic.name()));
+    config
+        .fedTopics(settings.name())
+        .filter(fed -> !fed.equals(declared))
+        .ifPresent(
+            fed -> {
+              throw Substrate.misconfigured(
+                  "the causal node '"
+                      + settings.name()
+                      + "' declares the topics "
+                      + declared
+                      + " but the topology feeds it "
+                      + fed
+                      + "; name each source topic with topic(...) and no other");
+            });
+  }
+
+  private void scheduleRestartDrain() {
+    final Cancellable[] scheduled = new Cancellable[1];
+    scheduled[0] =
+        context.schedule(
+            RESTART_DRAIN_DELAY,
+            PunctuationType.WALL_CLOCK_TIME,
+            now -> {
+              scheduled[0].cancel();
+              execution.rethrow();
+              drainIfDue();
+            });
+  }
+
+  @Override
+  public void process(Record<byte[], byte[]> record) {
+    execution.rethrow();
+    final RecordContext arrival = internals.recordContext();
+    final int from = channelOf(arrival);
+    headers.read(record.headers());
+    final int answer =
+        execution.receive(from, arrival.offset(), headers.causes(), headers.causesCount());
+    switch (answer & KIND_MASK) {
+      case NativeEngine.DELIVERED:
+        deliverCurrent(from, arrival, record);
+        break;
+      case NativeEngine.PENDING:
+        drainOrHold(from, arrival, record);
+        return;
+      case NativeEngine.DUPLICATE:
+        break;
+      default:
+        throw new IllegalStateException("the engine answered " + answer + " to a record");
+    }
+    if ((answer & NativeEngine.DRAIN) != 0 || drainDue) {
+      drain();
+    }
+  }
+
+  /** Index of the channel a record came on. Mostly it is that of the record before. */
+  private int channelOf(RecordContext arrival) {
+    final String topic = arrival.topic();
+    if (topic == null || !topic.equals(channelTopic)) {
+      final Integer index = channels.get(topic);
+      if (index == null) {
+        throw new IllegalStateException(
+            "the causal node '"
+                + settings.name()
+                + "' was fed a record of topic "
+                + topic
+                + ", which it does not declare; add .topic(\""
+                + topic
+                + "\") to its builder");
+      }
+      channelTopic = topic;
+      channel = index;
+    }
+    if (arrival.partition() != partition) {
+      throw new IllegalStateException(
+          "task partition "
+              + partition
+              + " was fed partition "
+              + arrival.partition()
+              + " of "
+              + topic);
+    }
+    return channel;
+  }
+
+  /** Delivers what is deliverable, the record at hand among it when its turn comes, or holds it. */
+  private void drainOrHold(int from, RecordContext arrival, Record<byte[], byte[]> record) {
+    // Delivering another record reads its headers into the same place.
+    final RecordPart part =
+        new RecordPart(record.timestamp(), record.key(), record.value(), headers.all());
+    boolean delivered = false;
+    int next = execution.next();
+    while (next != NativeEngine.NONE) {
+      if (next == NativeEngine.CURRENT) {
+        delivered = true;
+        headers.read(part.headers());
+        deliverCurrent(from, arrival, record);
+      } else {
+        deliverHeld(next);
+      }
+      next = execution.next();
+    }
+    drainDue = false;
+    if (!delivered) {
+      execution.hold(part.encode());
+      if (execution.uncommittedBytes() > stagedBytesMax) {
+        context.commit();
+      }
+    }
+  }
+
+  private void drainIfDue() {
+    if (drainDue) {
+      drain();
+    }
+  }
+
+  private void drain() {
+    int next = execution.next();
+    while (next != NativeEngine.NONE) {
+      deliverHeld(next);
+      next = execution.next();
+    }
+    drainDue = false;
+  }
+
+  private void deliverHeld(int next) {
+    if (next != NativeEngine.HELD) {
+      throw new IllegalStateException("the engine answered " + next + " where nothing is at hand");
+    }
+    final ByteBuffer in = ByteBuffer.wrap(execution.released());
+    final ReceivedTopic<K, V> topic = received.get(in.getInt());
+    final long offset = in.getLong();
+    final RecordPart part = decoded(in, topic, offset);
+    headers.read(part.headers());
+    final Headers visible = headers.visible();
+    final RecordContext before = internals.recordContext();
+    internals.enter(part.timestamp(), topic.name(), partition, offset, visible);
+    try {
+      hand(topic, offset, part.timestamp(), part.key(), part.value(), visible);
+    } finally {
+      internals.leave(before);
+    }
+    execution.rethrow();
+  }
+
+  private RecordPart decoded(ByteBuffer in, ReceivedTopic<K, V> topic, long offset) {
+    try {
+      return RecordPart.decode(in);
+    } catch (IllegalArgumentException e) {
+      throw execution.refuse(
+          new RefusalException(
+              RefusalReason.UNKNOWN_ORDERING_STATE_FORMAT,
+              e.getMessage(),
+              topic.channel(),
+              topic.name(),
+              offset,
+              null,
+              e));
+    }
+  }
+
+  private void deliverCurrent(int from, RecordContext arrival, Record<byte[], byte[]> record) {
+    final ReceivedTopic<K, V> topic = received.get(from);
+    if (headers.hasReserved()) {
+      final Headers visible = headers.visible();
+      internals.enterWithHeaders(arrival, visible);
+      try {
+        hand(topic, arrival.offset(), record.timestamp(), record.key(), record.value(), visible);
+      } finally {
+        internals.leave(arrival);
+      }
+    } else {
+      hand(
+          topic,
+          arrival.offset(),
+          record.timestamp(),
+          record.key(),
+          record.value(),
+          record.headers());
+    }
+    execution.rethrow();
+  }
+
+  /** The application's step. The engine has marked the record delivered by now. */
+  private void hand(
+      ReceivedTopic<K, V> topic,
+      long offset,
+      long timestamp,
+      byte[] key,
+      byte[] value,
+      Headers visible) {
+    final Record<K, V> typed;
+    try {
+      typed =
+          new Record<>(
+              topic.key(offset, visible, key),
+              topic.value(offset, visible, value),
+              timestamp,
+              visible);
+    } catch (RefusalException e) {
+      throw execution.refuse(e);
+    }
+    application.process(typed);
+  }
+
+  private Punctuator asStep(Punctuator punctuator) {
+    return timestamp -> {
+      execution.rethrow();
+      punctuator.punctuate(timestamp);
+      execution.rethrow();
+      drainIfDue();
+    };
+  }
+
+  @Override
+  public void close() {
+    try {
+      application.close();
+    } finally {
+      closeDirectory();
+    }
+  }
+
+  private void closeDirectory() {
+    if (directory != null && directory != settings.directory()) {
+      directory.close();
+    }
+    directory = null;
+  }
+}

@@ -1,0 +1,124 @@
+package dev.parsley.streams.internal;
+
+import dev.parsley.streams.RefusalException;
+import dev.parsley.streams.RefusalReason;
+import java.lang.reflect.Field;
+import java.lang.reflect.InvocationTargetException;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import org.apache.kafka.clients.consumer.ConsumerConfig;
+import org.apache.kafka.streams.StreamsConfig;
+import org.apache.kafka.streams.Topology;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * The settings of Kafka Streams that causal order rests on: refuses those that contradict it, and
+ * sets those that were left open.
+ */
+public final class LauncherSettings {
+
+  private static final Logger LOG = LoggerFactory.getLogger(LauncherSettings.class);
+
+  private static final String RESET = ConsumerConfig.AUTO_OFFSET_RESET_CONFIG;
+  private static final String RESET_NONE = "none";
+  private static final String PROTOCOL_CLASSIC = "classic";
+
+  private LauncherSettings() {}
+
+  /**
+   * The settings to start with.
+   *
+   * @param given the user's settings; not changed
+   * @throws RefusalException SUBSTRATE_MISCONFIGURED with the key, its value and the one needed
+   */
+  public static Map<String, Object> complete(Map<String, Object> given) {
+    final Map<String, Object> settings = new HashMap<>(given);
+    own(
+        settings,
+        StreamsConfig.PROCESSING_GUARANTEE_CONFIG,
+        StreamsConfig.EXACTLY_ONCE_V2,
+        "positions, state and sends must be committed together");
+    // The first positions are committed from the rebalance listener of the main consumer, which
+    // the newer protocol of Kafka Streams does not let a client supplier see.
+    own(
+        settings,
+        StreamsConfig.GROUP_PROTOCOL_CONFIG,
+        PROTOCOL_CLASSIC,
+        "first positions are committed through a member of a classic group");
+    for (String prefix : List.of("", StreamsConfig.CONSUMER_PREFIX)) {
+      requireUnsetOr(
+          settings, prefix + RESET, RESET_NONE, "a reset would pass over records without a word");
+    }
+    own(
+        settings,
+        StreamsConfig.MAIN_CONSUMER_PREFIX + RESET,
+        RESET_NONE,
+        "a reset would pass over records without a word");
+    GuardedHandlers.install(settings);
+    return settings;
+  }
+
+  /**
+   * Refuses a source of a causal node that has an offset reset of its own.
+   *
+   * <p>No public part of Kafka Streams shows it, so this one place asks the topology's builder by
+   * reflection. Where that is not possible nothing is refused and nothing is lost: the launcher's
+   * consumer never lets Kafka Streams get as far as a reset on these topics, see {@link
+   * FirstPositionsConsumer}.
+   */
+  public static void requireNoResets(Topology topology, LauncherTopology causal) {
+    for (String topic : causal.receivedTopics()) {
+      final String reset = resetOf(topology, topic);
+      if (reset != null && !reset.equals(RESET_NONE)) {
+        throw new RefusalException(
+            RefusalReason.SUBSTRATE_MISCONFIGURED,
+            "the source has the offset reset '"
+                + reset
+                + "'; read it with Causal.consumed() or AutoOffsetReset.none(), and say with"
+                + " parsley.first.positions where a new group starts",
+            null,
+            topic,
+            null,
+            null,
+            null);
+      }
+    }
+  }
+
+  private static String resetOf(Topology topology, String topic) {
+    try {
+      final Field field = Topology.class.getDeclaredField("internalTopologyBuilder");
+      field.setAccessible(true);
+      final Object builder = field.get(topology);
+      final Object strategy =
+          builder.getClass().getMethod("offsetResetStrategy", String.class).invoke(builder, topic);
+      return strategy == null
+          ? null
+          : (String) strategy.getClass().getMethod("name").invoke(strategy);
+    } catch (InvocationTargetException e) {
+      LOG.debug("Cannot tell the offset reset of {}", topic, e.getCause());
+      return null;
+    } catch (ReflectiveOperationException | RuntimeException e) {
+      LOG.debug("Cannot tell the offset reset of {}", topic, e);
+      return null;
+    }
+  }
+
+  private static void own(Map<String, Object> settings, String key, String needed, String why) {
+    requireUnsetOr(settings, key, needed, why);
+    settings.put(key, needed);
+  }
+
+  private static void requireUnsetOr(
+      Map<String, Object> settings, String key, String needed, String why) {
+    final Object value = settings.get(key);
+    if (value != null && !value.toString().toLowerCase(Locale.ROOT).equals(needed)) {
+      throw new RefusalException(
+          RefusalReason.SUBSTRATE_MISCONFIGURED,
+          key + " is '" + value + "' and must be '" + needed + "': " + why);
+    }
+  }
+}

@@ -1,0 +1,82 @@
+package dev.parsley.streams.internal;
+
+import dev.parsley.streams.RefusalException;
+import dev.parsley.streams.RefusalReason;
+import java.util.Map;
+import java.util.Set;
+import org.apache.kafka.streams.StreamsConfig;
+import org.apache.kafka.streams.errors.DefaultProductionExceptionHandler;
+import org.apache.kafka.streams.errors.LogAndFailExceptionHandler;
+import org.apache.kafka.streams.errors.LogAndFailProcessingExceptionHandler;
+
+/**
+ * What the settings of Kafka Streams show a node at its initialisation. The launcher checks more,
+ * and earlier; this is for applications started without it.
+ *
+ * <p>Exception handlers may only fail, since one that continues passes over a record for good. What
+ * a handler of the user's own answers cannot be known, so it is refused here, unless the launcher
+ * has put it behind its guard, which refuses the answer to continue.
+ */
+final class Substrate {
+
+  private static final Set<String> FAILING_HANDLERS =
+      Set.of(
+          LogAndFailExceptionHandler.class.getName(),
+          LogAndFailProcessingExceptionHandler.class.getName(),
+          DefaultProductionExceptionHandler.class.getName(),
+          GuardedHandlers.GuardedDeserialization.class.getName(),
+          GuardedHandlers.GuardedProcessing.class.getName(),
+          GuardedHandlers.GuardedProduction.class.getName());
+
+  private static final Set<String> HANDLER_KEYS =
+      Set.of(
+          StreamsConfig.DESERIALIZATION_EXCEPTION_HANDLER_CLASS_CONFIG,
+          "default.deserialization.exception.handler",
+          StreamsConfig.PRODUCTION_EXCEPTION_HANDLER_CLASS_CONFIG,
+          "default.production.exception.handler",
+          StreamsConfig.PROCESSING_EXCEPTION_HANDLER_CLASS_CONFIG);
+
+  private Substrate() {}
+
+  /**
+   * Judges the settings, as the processor context shows them.
+   *
+   * @throws RefusalException SUBSTRATE_MISCONFIGURED with the setting, its value and the one needed
+   */
+  static void require(Map<String, Object> appConfigs) {
+    final Object guarantee = appConfigs.get(StreamsConfig.PROCESSING_GUARANTEE_CONFIG);
+    if (!StreamsConfig.EXACTLY_ONCE_V2.equals(guarantee)) {
+      throw misconfigured(
+          StreamsConfig.PROCESSING_GUARANTEE_CONFIG
+              + " is '"
+              + guarantee
+              + "' and must be '"
+              + StreamsConfig.EXACTLY_ONCE_V2
+              + "'");
+    }
+    for (String key : HANDLER_KEYS) {
+      final Object handler = appConfigs.get(key);
+      if (handler != null && !FAILING_HANDLERS.contains(className(handler))) {
+        throw misconfigured(
+            key
+                + " is "
+                + className(handler)
+                + ", which may continue past a record that failed; leave it at its default, or"
+                + " start with CausalStreams, which puts a handler of your own behind a guard");
+      }
+    }
+  }
+
+  private static String className(Object handler) {
+    return handler instanceof Class<?> type ? type.getName() : handler.toString();
+  }
+
+  static RefusalException misconfigured(String detail) {
+    return new RefusalException(RefusalReason.SUBSTRATE_MISCONFIGURED, detail);
+  }
+
+  static RefusalException misconfigured(String detail, String topic) {
+    return new RefusalException(
+        RefusalReason.SUBSTRATE_MISCONFIGURED, detail, null, topic, null, null, null);
+  }
+}

@@ -1,0 +1,238 @@
+package dev.parsley.streams.internal;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Random;
+import java.util.concurrent.Callable;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
+import org.apache.kafka.streams.errors.InvalidStateStoreException;
+import org.apache.kafka.streams.errors.ProcessorStateException;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.rocksdb.Options;
+import org.rocksdb.RocksDB;
+import org.rocksdb.RocksDBException;
+
+/** The numbers Java knows native stores by: whatever is done with them, the process lives on. */
+class NativeHandleTest {
+
+  private static final int THREADS = 4;
+  private static final byte[] KEY = {1};
+
+  @TempDir Path directory;
+
+  @BeforeAll
+  static void loadLibrary() {
+    NativeLibrary.load();
+  }
+
+  @Test
+  void shouldRefuseInventedHandles() {
+    final Random random = new Random(7);
+    final long[] invented = {NativeStore.NO_STORE, -1, 1L << 40, Long.MIN_VALUE, random.nextLong()};
+    for (long handle : invented) {
+      for (Runnable call : everyCall(handle)) {
+        assertThrows(InvalidStateStoreException.class, call::run, "handle " + handle);
+      }
+    }
+  }
+
+  @Test
+  void shouldRefuseEveryCallOnAClosedStore() {
+    final long store = open("closed");
+    NativeEngine.open(store, emptyConfig());
+    NativeStore.close(store);
+    NativeStore.close(store);
+
+    for (Runnable call : everyCall(store)) {
+      assertThrows(InvalidStateStoreException.class, call::run);
+    }
+  }
+
+  @Test
+  void shouldNotTakeAStaleHandleForTheStoreOpenedAfterIt() {
+    final long stale = open("stale");
+    NativeStore.close(stale);
+    final long fresh = open("stale");
+
+    assertThrows(InvalidStateStoreException.class, () -> NativeStore.put(stale, KEY, KEY));
+
+    assertEquals(null, NativeStore.get(fresh, KEY));
+    NativeStore.close(fresh);
+  }
+
+  @Test
+  void shouldSurviveUseAfterCloseFromSeveralThreads() throws Exception {
+    for (int round = 0; round < 20; round++) {
+      final long store = open("raced");
+      inThreads(
+          number -> {
+            for (int i = 0; i < 200; i++) {
+              try {
+                NativeStore.put(store, new byte[] {(byte) i}, KEY);
+                NativeStore.scan(store, null, true, null, true, false, 100);
+                if (number == 0 && i == 100) {
+                  NativeStore.close(store);
+                }
+              } catch (InvalidStateStoreException closed) {
+                return; // The only way it may end.
+              }
+            }
+          });
+      NativeStore.close(store);
+    }
+  }
+
+  @Test
+  void shouldRefuseInventedHandlesFromSeveralThreads() throws Exception {
+    inThreads(
+        number -> {
+          final Random random = new Random(number);
+          for (int i = 0; i < 1000; i++) {
+            final long invented = random.nextLong();
+            assertThrows(InvalidStateStoreException.class, () -> NativeStore.get(invented, KEY));
+          }
+        });
+  }
+
+  @Test
+  void shouldCloseOnlyTheStoreThatPanicked() {
+    final long broken = open("broken");
+    final long sound = open("sound");
+    NativeStore.put(sound, KEY, new byte[] {9});
+
+    assertThrows(ProcessorStateException.class, () -> NativeStore.selfTestPanic(broken));
+
+    for (Runnable call : everyCall(broken)) {
+      assertThrows(InvalidStateStoreException.class, call::run);
+    }
+    assertArrayEquals(new byte[] {9}, NativeStore.get(sound, KEY));
+    NativeStore.close(broken);
+    NativeStore.close(sound);
+    NativeStore.close(open("broken")); // The directory is free again.
+  }
+
+  @Test
+  void shouldNotOpenADirectoryTwice() {
+    final long store = open("twice");
+
+    assertThrows(ProcessorStateException.class, () -> open("twice"));
+
+    NativeStore.close(store);
+    NativeStore.close(open("twice"));
+  }
+
+  @Test
+  void shouldRefuseMalformedArguments() {
+    final long store = open("malformed");
+    NativeEngine.open(store, emptyConfig());
+
+    final byte[] cut = {0, 0, 0, 9, 1};
+    assertThrows(IllegalArgumentException.class, () -> NativeStore.restore(store, cut));
+    assertThrows(IllegalArgumentException.class, () -> NativeStore.commit(store, cut));
+    assertThrows(IllegalArgumentException.class, () -> NativeEngine.open(store, new byte[3]));
+    assertThrows(
+        IllegalArgumentException.class, () -> NativeEngine.topicsGone(store, new byte[15]));
+    NativeStore.close(store);
+  }
+
+  @Test
+  void shouldShareAProcessWithTheRocksDbOfKafkaStreams() throws RocksDBException {
+    RocksDB.loadLibrary();
+    final long store = open("ours");
+    try (Options options = new Options().setCreateIfMissing(true);
+        RocksDB theirs = RocksDB.open(options, directory.resolve("theirs").toString())) {
+      for (int i = 0; i < 2000; i++) {
+        final byte[] key = ByteBuffer.allocate(4).putInt(i).array();
+        NativeStore.put(store, key, key);
+        theirs.put(key, new byte[] {(byte) i});
+        if (i % 500 == 499) {
+          NativeStore.commit(store, offset(i));
+        }
+      }
+      for (int i = 0; i < 2000; i++) {
+        final byte[] key = ByteBuffer.allocate(4).putInt(i).array();
+        assertArrayEquals(key, NativeStore.get(store, key));
+        assertArrayEquals(new byte[] {(byte) i}, theirs.get(key));
+      }
+    }
+    NativeStore.close(store);
+  }
+
+  private long open(String name) {
+    return NativeStore.open(directory.resolve(name).toString(), 1 << 20, 1 << 20, 1);
+  }
+
+  /** Each native method but open and close of a store. */
+  private static List<Runnable> everyCall(long store) {
+    return List.of(
+        () -> NativeStore.get(store, KEY),
+        () -> NativeStore.put(store, KEY, null),
+        () -> NativeStore.scan(store, null, true, null, true, false, 100),
+        () -> NativeStore.approximateEntries(store),
+        () -> NativeStore.uncommittedBytes(store),
+        () -> NativeStore.restore(store, new byte[0]),
+        () -> NativeStore.settle(store),
+        () -> NativeStore.commit(store, null),
+        () -> NativeStore.committedOffset(store, "topic-0"),
+        () -> NativeStore.selfTestPanic(store),
+        () -> NativeEngine.open(store, emptyConfig()),
+        () -> NativeEngine.close(store),
+        () -> NativeEngine.knownTopics(store),
+        () -> NativeEngine.topicsGone(store, new byte[0]),
+        () -> NativeEngine.receive(store, 0, 0, null, 0),
+        () -> NativeEngine.next(store),
+        () -> NativeEngine.released(store),
+        () -> NativeEngine.hold(store, new byte[0]),
+        () -> NativeEngine.stamp(store),
+        () -> NativeEngine.heldCount(store),
+        () -> NativeEngine.flush(store));
+  }
+
+  private static byte[] emptyConfig() {
+    return ByteBuffer.allocate(Long.BYTES + Integer.BYTES).putLong(1024).putInt(0).array();
+  }
+
+  private static byte[] offset(long offset) {
+    return new PackedRows.Writer(64)
+        .row(
+            "changelog-0".getBytes(StandardCharsets.UTF_8),
+            ByteBuffer.allocate(Long.BYTES).putLong(offset).array())
+        .take();
+  }
+
+  private interface Work {
+    void run(int number) throws Exception;
+  }
+
+  private static void inThreads(Work work) throws Exception {
+    final ExecutorService threads = Executors.newFixedThreadPool(THREADS);
+    try {
+      final List<Callable<Void>> calls = new ArrayList<>();
+      for (int i = 0; i < THREADS; i++) {
+        final int number = i;
+        calls.add(
+            () -> {
+              work.run(number);
+              return null;
+            });
+      }
+      for (Future<Void> done : threads.invokeAll(calls, 60, TimeUnit.SECONDS)) {
+        done.get();
+      }
+    } finally {
+      threads.shutdownNow();
+    }
+  }
+}

@@ -1,0 +1,149 @@
+//! The `parsley` binary: runs the engine over a scenario, and decodes what Parsley writes.
+//!
+//! Answers go to standard output, one JSON object a line; words for people go to standard error.
+
+mod decode;
+mod event;
+mod hex;
+mod replay;
+mod scenario;
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, BufWriter, StdoutLock, Write};
+use std::path::Path;
+use std::process::ExitCode;
+
+use event::Event;
+use replay::{Replay, Stop};
+
+const HELP: &str = "\
+Shows what Parsley's causal hold-back engine decides, and what its formats say.
+
+Usage:
+  parsley replay FILE.jsonl              Run the engine over a scenario, one JSON object a line
+  parsley decode causes HEX              Show the causes in the value of a parsley.causes header
+  parsley decode held KEYHEX VALUEHEX    Show the held message in a row of the ordering store
+  parsley --help | --version
+
+Answers are JSON objects, one a line, on standard output. docs/ordering.md describes scenarios and answers.
+
+Exit status:
+  0  done; a replay in which the engine refuses is done as well
+  1  the bytes to decode are refused, or the answers could not be written
+  2  wrong arguments, or the file can't be read or is not a scenario
+";
+
+const REFUSED: u8 = 1;
+const FAILED: u8 = 1;
+const MISUSED: u8 = 2;
+
+/// Why a command did not do what it was asked to.
+enum Failure {
+    /// The arguments or the scenario are wrong; with what to say.
+    Misused(String),
+    /// The bytes to decode were refused, which has been answered.
+    Refused,
+    /// The answers could not be written.
+    Output(io::Error),
+    /// A fault of this program.
+    Internal(String),
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        Self::Output(error)
+    }
+}
+
+fn main() -> ExitCode {
+    let arguments: Vec<OsString> = std::env::args_os().skip(1).collect();
+    let mut answers = Answers(BufWriter::new(io::stdout().lock()));
+    let done = run(&arguments, &mut answers);
+    // What was answered before a failure is shown before the words about it.
+    let flushed = answers.0.flush().map_err(Failure::Output);
+    match done.and(flushed) {
+        Ok(()) => ExitCode::SUCCESS,
+        // Nobody reads on, so there is nobody to tell: `parsley replay … | head` ends well.
+        Err(Failure::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
+        Err(Failure::Output(error)) => say(&format!("the answers can't be written: {error}"), FAILED),
+        Err(Failure::Internal(what)) => say(&what, FAILED),
+        Err(Failure::Refused) => ExitCode::from(REFUSED),
+        Err(Failure::Misused(what)) => say(&what, MISUSED),
+    }
+}
+
+fn run(arguments: &[OsString], answers: &mut Answers<'_>) -> Result<(), Failure> {
+    let words: Vec<_> = arguments.iter().map(|argument| argument.to_string_lossy()).collect();
+    let words: Vec<&str> = words.iter().map(AsRef::as_ref).collect();
+    match words[..] {
+        ["replay", _] if words[1] != "--help" => replay(Path::new(&arguments[1]), answers),
+        ["decode", "causes", value] if value != "--help" => answers.only(&decode::causes(&bytes(value)?)),
+        ["decode", "held", key, value] => answers.only(&decode::held(&bytes(key)?, bytes(value)?)),
+        ["--version" | "-V"] => Ok(writeln!(answers.0, "parsley {}", env!("CARGO_PKG_VERSION"))?),
+        [.., "--help" | "-h"] | ["help"] => Ok(answers.0.write_all(HELP.as_bytes())?),
+        [] => Err(Failure::Misused(format!("tell what to do\n\n{HELP}"))),
+        _ => Err(Failure::Misused("these are no arguments of parsley, see parsley --help".to_owned())),
+    }
+}
+
+fn bytes(text: &str) -> Result<Vec<u8>, Failure> {
+    let wrong = || Failure::Misused(format!("{text:?} is not an even number of lower-case hex digits"));
+    hex::decode(text).ok_or_else(wrong)
+}
+
+fn replay(path: &Path, answers: &mut Answers<'_>) -> Result<(), Failure> {
+    let unreadable = |error| Failure::Misused(format!("{} can't be read: {error}", path.display()));
+    let mut file = BufReader::new(File::open(path).map_err(unreadable)?);
+    let mut replay = Replay::new().map_err(|stop| Failure::Internal(stop.to_string()))?;
+    let mut line = Vec::new();
+    let mut events = Vec::new();
+    for number in 1_u64.. {
+        line.clear();
+        if file.read_until(b'\n', &mut line).map_err(unreadable)? == 0 {
+            break;
+        }
+        let place = format_args!("{}, line {number}", path.display()).to_string();
+        let applied = scenario::parse(&line).map_err(Stop::from).and_then(|op| replay.apply(op, &mut events));
+        for event in events.drain(..) {
+            answers.write(&event)?;
+            if let Event::Refused { text, .. } = event {
+                answers.0.flush()?;
+                explain(&format!("{place}: {text}"));
+            }
+        }
+        applied.map_err(|stop| match stop {
+            Stop::NotAScenario(what) => Failure::Misused(format!("{place}: {what}")),
+            Stop::Store(error) => Failure::Internal(format!("{place}: {error}")),
+        })?;
+    }
+    Ok(())
+}
+
+/// Standard output, one JSON object a line.
+struct Answers<'a>(BufWriter<StdoutLock<'a>>);
+
+impl Answers<'_> {
+    fn write(&mut self, event: &Event) -> io::Result<()> {
+        writeln!(self.0, "{}", event.to_json())
+    }
+
+    /// The one answer of a command, which fails if that is a refusal.
+    fn only(&mut self, event: &Event) -> Result<(), Failure> {
+        self.write(event)?;
+        let Event::Refused { text, .. } = event else { return Ok(()) };
+        self.0.flush()?;
+        explain(text);
+        Err(Failure::Refused)
+    }
+}
+
+/// Words for people. That nobody hears them is no reason to fail.
+fn explain(what: &str) {
+    let _ = writeln!(io::stderr(), "parsley: {what}");
+}
+
+fn say(what: &str, status: u8) -> ExitCode {
+    explain(what);
+    ExitCode::from(status)
+}

@@ -1,0 +1,55 @@
+//! Helpers of the store's tests.
+
+use std::ops::ControlFlow;
+
+use bytes::Bytes;
+use parsley_store::{Backend, Direction, KeyRange, OrderingStore};
+
+/// Splitmix64: a run is a function of its seed.
+pub struct Random(u64);
+
+impl Random {
+    pub fn seeded(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    pub fn below(&mut self, bound: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (mixed ^ (mixed >> 31)) % bound
+    }
+}
+
+/// The changelog partition of the store under test.
+pub const NAME: &str = "changelog-0";
+
+pub fn commit<B: Backend>(store: &mut OrderingStore<B>, offset: i64) {
+    store.commit(&[(NAME.to_owned(), Some(offset))]).unwrap();
+}
+
+pub fn offset<B: Backend>(store: &OrderingStore<B>) -> Option<i64> {
+    store.committed_offset(NAME).unwrap()
+}
+
+/// The rows of a range as the store shows them.
+pub fn scanned<B: Backend>(
+    store: &OrderingStore<B>,
+    range: &KeyRange,
+    direction: Direction,
+) -> Vec<(Bytes, Bytes)> {
+    let mut rows = Vec::new();
+    store
+        .scan(range, direction, &mut |key, value| {
+            rows.push((Bytes::copy_from_slice(key), Bytes::copy_from_slice(value)));
+            ControlFlow::Continue(())
+        })
+        .unwrap();
+    rows
+}
+
+/// Every row of the store.
+pub fn rows<B: Backend>(store: &OrderingStore<B>) -> Vec<(Bytes, Bytes)> {
+    scanned(store, &KeyRange::all(), Direction::Forward)
+}

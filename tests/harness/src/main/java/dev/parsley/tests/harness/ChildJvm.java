@@ -1,0 +1,190 @@
+package dev.parsley.tests.harness;
+
+import java.io.BufferedReader;
+import java.io.BufferedWriter;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.List;
+import java.util.Optional;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.TimeUnit;
+
+/**
+ * A main class in a JVM of its own, with this JVM's Java and class path, which can be killed with
+ * {@code kill -9}. It talks in lines: what it prints on standard output is kept and can be waited
+ * for, what is sent to it arrives on its standard input. Its standard error goes to a file or to
+ * ours. A child whose parent is gone reads the end of its input and should end as well.
+ */
+public final class ChildJvm implements AutoCloseable {
+
+  private final Process process;
+  private final BufferedWriter input;
+  private final Thread reader;
+  private final List<String> lines = new CopyOnWriteArrayList<>();
+
+  private ChildJvm(Process process) {
+    this.process = process;
+    this.input = process.outputWriter(StandardCharsets.UTF_8);
+    this.reader = new Thread(this::readLines, "child-" + process.pid() + "-output");
+    reader.setDaemon(true);
+    reader.start();
+  }
+
+  public static ChildJvm start(Class<?> main, String... arguments) {
+    return start(main, List.of(), List.of(arguments), Optional.empty());
+  }
+
+  /**
+   * @param jvmArguments options of the child's JVM, such as {@code -Xmx256m}
+   * @param errors where its standard error is appended; empty: to this process's own
+   */
+  public static ChildJvm start(
+      Class<?> main, List<String> jvmArguments, List<String> arguments, Optional<Path> errors) {
+    final List<String> command = new ArrayList<>();
+    command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
+    // The JVM options of the build's test runner, above all -Xcheck:jni, hold for children too.
+    JvmOptions.inherited().forEach(command::add);
+    command.addAll(jvmArguments);
+    command.addAll(List.of("-cp", System.getProperty("java.class.path"), main.getName()));
+    command.addAll(arguments);
+    final ProcessBuilder builder = new ProcessBuilder(command);
+    if (errors.isPresent()) {
+      builder.redirectError(ProcessBuilder.Redirect.appendTo(errors.get().toFile()));
+    } else {
+      builder.redirectError(ProcessBuilder.Redirect.INHERIT);
+    }
+    try {
+      return new ChildJvm(builder.start());
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
+  /** Everything it has printed so far. */
+  public List<String> lines() {
+    return List.copyOf(lines);
+  }
+
+  /** The last line that begins so, if there is one. */
+  public Optional<String> lastLine(String prefix) {
+    return lines.stream().filter(line -> line.startsWith(prefix)).reduce((a, b) -> b);
+  }
+
+  /** Waits for a line that begins so and returns the first one. */
+  public String awaitLine(String prefix, Duration timeout) {
+    Await.until(
+        () -> firstLine(prefix).isPresent() || !isAlive(),
+        timeout,
+        () -> "a line '" + prefix + "...' from the child; it said " + lines);
+    joinReaderOfADeadChild();
+    return firstLine(prefix)
+        .orElseThrow(
+            () ->
+                new AssertionError(
+                    "the child ended with status "
+                        + process.exitValue()
+                        + " without a line '"
+                        + prefix
+                        + "...'; it said "
+                        + lines));
+  }
+
+  /** Sends one line to its standard input. */
+  public void send(String line) {
+    try {
+      input.write(line);
+      input.newLine();
+      input.flush();
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
+  public boolean isAlive() {
+    return process.isAlive();
+  }
+
+  public long pid() {
+    return process.pid();
+  }
+
+  /** {@code kill -9}: it gets no chance to close anything. Returns when it is gone. */
+  public void kill() {
+    process.destroyForcibly();
+    awaitExit(Await.PATIENCE);
+  }
+
+  /**
+   * Ends its input, which is how a child is asked to close what it has open. One that goes on is
+   * sent {@code SIGTERM} after a while, and killed in the end.
+   */
+  @Override
+  public void close() {
+    try {
+      input.close();
+    } catch (IOException e) {
+      // It is gone already, and its end of the pipe with it.
+    }
+    try {
+      if (process.waitFor(10, TimeUnit.SECONDS)) {
+        return;
+      }
+      process.destroy();
+      if (!process.waitFor(10, TimeUnit.SECONDS)) {
+        kill();
+      }
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      process.destroyForcibly();
+    }
+  }
+
+  /** Waits until it has ended by itself and returns its exit status. */
+  public int awaitExit(Duration timeout) {
+    Await.until(() -> !process.isAlive(), timeout, () -> "the child ends; it said " + lines);
+    joinReaderOfADeadChild();
+    return process.exitValue();
+  }
+
+  private Optional<String> firstLine(String prefix) {
+    return lines.stream().filter(line -> line.startsWith(prefix)).findFirst();
+  }
+
+  /** What a child printed just before its end may still be on its way to us. */
+  private void joinReaderOfADeadChild() {
+    if (!process.isAlive()) {
+      try {
+        reader.join(Await.PATIENCE.toMillis());
+      } catch (InterruptedException e) {
+        Thread.currentThread().interrupt();
+      }
+    }
+  }
+
+  private void readLines() {
+    try (BufferedReader output = process.inputReader(StandardCharsets.UTF_8)) {
+      for (String line = output.readLine(); line != null; line = output.readLine()) {
+        lines.add(line);
+      }
+    } catch (IOException e) {
+      // The stream of a killed process may end in an error instead of an end.
+    }
+  }
+
+  /** Which of this JVM's own options a child is started with as well. */
+  private static final class JvmOptions {
+    private static final List<String> PREFIXES =
+        List.of("-Xcheck:", "-XX:", "-ea", "-Dorg.slf4j.", "--enable-native-access");
+
+    static Collection<String> inherited() {
+      return java.lang.management.ManagementFactory.getRuntimeMXBean().getInputArguments().stream()
+          .filter(option -> PREFIXES.stream().anyMatch(option::startsWith))
+          .toList();
+    }
+  }
+}
