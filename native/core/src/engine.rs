@@ -11,29 +11,17 @@ use crate::causes::{self, Cause};
 use crate::channel::{ChannelId, Position, TopicId};
 use crate::header::LastHeader;
 use crate::held::{self, HeldError, VERSION_1, VERSION_2};
-use crate::holds::{Head, HoldQueue};
+use crate::holds::Head;
 use crate::keys::{VERSION_KEY, fed_up_to_key, hold_key, name_key};
+pub use crate::received::Received;
+use crate::received::{Channel, DELETED, bind, covered, refuse_removed, restored_channel};
 use crate::refusal::{Fault, Reason, Refusal};
-use crate::restore::{Restored, restore};
+use crate::restore::restore;
 use crate::rows::Rows;
-use crate::table::{ChannelTable, Slot};
+use crate::table::ChannelTable;
 
 /// Most bytes of causes that a record may carry, unless configured otherwise.
 pub const BUDGET_BYTES_DEFAULT: usize = 262_144;
-
-/// fedUpTo of a channel whose topic is confirmed deleted: nothing will ever come, so everything is settled.
-const DELETED: i64 = i64::MAX;
-
-/// One channel that a task is fed.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Received {
-    /// The topic's name, whose identity is recorded.
-    pub name: String,
-    /// The channel behind the name.
-    pub channel: ChannelId,
-    /// The offset that the group has committed: everything below is covered. 0 or less covers nothing.
-    pub start: i64,
-}
 
 /// The `parsley.causes` headers of one record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,42 +78,6 @@ pub struct Blocked {
     pub causes: Vec<(Cause, Option<i64>)>,
 }
 
-/// One received channel.
-#[derive(Debug)]
-struct Channel {
-    id: ChannelId,
-    /// Index in the list given to `open`.
-    index: usize,
-    /// Everything at or below it has been fed or will never come.
-    fed_up_to: Option<i64>,
-    fed_up_to_changed: bool,
-    /// `fed_up_to` when this execution began: what may be fed again as a replay.
-    floor: Option<i64>,
-    /// The last position fed in this execution.
-    fed_now: Option<Position>,
-    holds: HoldQueue,
-    header: LastHeader,
-    slot: Slot,
-}
-
-impl Channel {
-    /// Raises, never lowers.
-    fn raise_fed_up_to(&mut self, position: i64) {
-        if self.fed_up_to < Some(position) {
-            self.fed_up_to = Some(position);
-            self.fed_up_to_changed = true;
-        }
-    }
-
-    /// The highest position below which nothing is outstanding; -1 below a held position 0, `None` if unknown.
-    fn settled(&self) -> Option<i64> {
-        match self.holds.front() {
-            Some(head) => Some(head.get() - 1),
-            None => self.fed_up_to,
-        }
-    }
-}
-
 /// A record taken in whose content the caller still has.
 #[derive(Clone, Copy, Debug)]
 struct Pending {
@@ -137,8 +89,10 @@ struct Pending {
 /// Causal ordering of one task, from its initialisation to its close.
 #[derive(Debug)]
 pub struct Engine {
-    /// In channel order.
+    /// In channel order; `ids` and `headers` have the same places.
     channels: Vec<Channel>,
+    ids: Vec<ChannelId>,
+    headers: Vec<LastHeader>,
     /// Place in `channels` of each index given to `open`.
     places: Vec<usize>,
     table: ChannelTable,
@@ -178,6 +132,8 @@ impl Engine {
         );
         let mut engine = Self {
             held_count: channels.iter().map(|channel| channel.holds.len()).sum(),
+            ids: channels.iter().map(|channel| channel.id).collect(),
+            headers: channels.iter().map(|_| LastHeader::default()).collect(),
             channels,
             places,
             table,
@@ -321,7 +277,7 @@ impl Engine {
                 self.deliver_at_once(place, position)?;
                 return Ok(Receipt::Delivered);
             }
-            let causes = self.channels[place].header.causes().to_vec();
+            let causes = self.headers[place].causes().to_vec();
             self.channels[place].holds.head = Some(self.head(position, causes, None));
         }
         self.quiet = self.first_deliverable(..).is_none();
@@ -361,22 +317,17 @@ impl Engine {
 
     /// Raises the frontier to the causes of a record.
     fn learn(&mut self, place: usize, position: Position, bytes: &[u8]) -> Result<(), Refusal> {
-        let channel = &mut self.channels[place];
-        let mut header = std::mem::take(&mut channel.header);
-        let read = header.read(bytes, &mut self.table, |cause| place_of(&self.channels, cause.channel));
-        let channel = &mut self.channels[place];
-        channel.header = header;
-        read.map_err(|error| {
-            Refusal::new(Reason::UndecodableMetadata, error.to_string()).at(channel.id).position(position)
+        let place_of = |cause: &Cause| self.ids.binary_search(&cause.channel).ok();
+        self.headers[place].read(bytes, &mut self.table, place_of).map_err(|error| {
+            let refusal = Refusal::new(Reason::UndecodableMetadata, error.to_string());
+            refusal.at(self.ids[place]).position(position)
         })
     }
 
     /// Judges the causes of the record that was just taken in, which is its channel's head.
     fn header_is_met(&mut self, place: usize) -> bool {
-        let mut header = std::mem::take(&mut self.channels[place].header);
-        let met = header.is_met(|at, required| self.channels[at].settled() >= Some(required.get()));
-        self.channels[place].header = header;
-        met
+        let channels = &self.channels;
+        self.headers[place].is_met(|at, required| channels[at].settled() >= Some(required.get()))
     }
 
     /// The fast path: no head is built, nothing is stored and nothing but the causes is looked at.
@@ -387,7 +338,7 @@ impl Engine {
         self.held_count -= 1;
         let own = channel.slot.find(channel.id, &mut self.table);
         self.table.raise_frontier(std::iter::once((own, position)));
-        channel.header.deliver(&mut self.table);
+        self.headers[place].deliver(&mut self.table);
         within_budget(&self.table, self.budget_bytes, channel.id)
     }
 
@@ -441,7 +392,7 @@ impl Engine {
         let channel = &mut self.channels[place];
         // Nothing was fed since, so the channel's last header is this record's.
         let none = causes::encode(&[]);
-        let bytes = channel.header.bytes();
+        let bytes = self.headers[place].bytes();
         let causes = if bytes.is_empty() { &none } else { bytes };
         let row = held::encode(&hold_key(channel.id, position), causes, record);
         channel.holds.put_row(position, row);
@@ -557,7 +508,7 @@ impl Engine {
     }
 
     fn place_of(&self, channel: ChannelId) -> Option<usize> {
-        place_of(&self.channels, channel)
+        self.ids.binary_search(&channel).ok()
     }
 
     fn head(&self, position: Position, causes: Vec<Cause>, record: Option<Bytes>) -> Head {
@@ -575,7 +526,7 @@ impl Engine {
         let is_pending =
             self.pending.is_some_and(|pending| pending.place == place && pending.position == position);
         let head = if is_pending {
-            self.head(position, channel.header.causes().to_vec(), None)
+            self.head(position, self.headers[place].causes().to_vec(), None)
         } else {
             let row = match channel.holds.unflushed_front_row() {
                 Some(row) => row.clone(),
@@ -603,29 +554,6 @@ impl Engine {
     }
 }
 
-/// The place of a received channel.
-fn place_of(channels: &[Channel], channel: ChannelId) -> Option<usize> {
-    channels.binary_search_by_key(&channel, |received| received.id).ok()
-}
-
-/// Judges the record at or below fedUpTo of its channel.
-fn covered(channel: &Channel, position: Position) -> Result<Receipt, Refusal> {
-    let refuse = |reason, detail: &str, bound| {
-        Err(Refusal::new(reason, detail).at(channel.id).position(position).bound(bound))
-    };
-    if channel.fed_up_to == Some(DELETED) {
-        return refuse(Reason::OutOfOrderFeed, "fed on a channel whose topic is confirmed deleted", DELETED);
-    }
-    match channel.floor {
-        Some(floor) if position.get() <= floor => Ok(Receipt::Duplicate),
-        floor => refuse(
-            Reason::CoveredPositionFed,
-            "fed although this execution has covered it",
-            channel.fed_up_to.or(floor).unwrap_or(-1),
-        ),
-    }
-}
-
 /// Applied to the frontier after each receipt and each delivery, whether or not it grew.
 fn within_budget(table: &ChannelTable, budget_bytes: usize, channel: ChannelId) -> Result<(), Refusal> {
     let width = table.stamp().len();
@@ -634,71 +562,6 @@ fn within_budget(table: &ChannelTable, budget_bytes: usize, channel: ChannelId) 
     }
     let detail = format!("the causes of this task's sends take {width} bytes, the budget is {budget_bytes}");
     Err(Refusal::new(Reason::MetadataBudgetExceeded, detail).at(channel))
-}
-
-/// Names seen for the first time, in channel order; refuses a name that is bound to another channel.
-fn bind(
-    order: &[usize],
-    received: &[Received],
-    restored: &Restored,
-) -> Result<Vec<(String, ChannelId)>, Refusal> {
-    let mut new = Vec::new();
-    for Received { name, channel, .. } in order.iter().map(|index| &received[*index]) {
-        match restored.names.get(name) {
-            None => new.push((name.clone(), *channel)),
-            Some(bound) if bound == channel => {}
-            Some(bound) => {
-                let detail =
-                    format!("the ordering state knows topic {name:?} as {bound}, now it is {channel}");
-                return Err(Refusal::new(Reason::ChannelIdentityChanged, detail).at(*channel));
-            }
-        }
-    }
-    Ok(new)
-}
-
-fn refuse_removed(received: &[Received], restored: &Restored) -> Result<(), Refusal> {
-    for (channel, positions) in &restored.holds {
-        if !received.iter().any(|received| received.channel == *channel) {
-            let detail =
-                format!("{} messages are held of a channel that is not received any more", positions.len());
-            let refusal = Refusal::new(Reason::ChannelRemovedWithHeldMessages, detail).at(*channel);
-            return Err(positions.first().map_or(refusal.clone(), |first| refusal.position(*first)));
-        }
-    }
-    Ok(())
-}
-
-fn restored_channel(
-    received: &Received,
-    index: usize,
-    restored: &mut Restored,
-    table: &ChannelTable,
-) -> Channel {
-    let id = received.channel;
-    let mut channel = Channel {
-        id,
-        index,
-        fed_up_to: restored.fed_up_to.get(&id).copied(),
-        fed_up_to_changed: false,
-        floor: None,
-        fed_now: None,
-        holds: HoldQueue::default(),
-        header: LastHeader::default(),
-        slot: Slot::default(),
-    };
-    // Never deliver below an effect that was delivered while this channel was not received.
-    if let Some(past) = table.past(id) {
-        channel.raise_fed_up_to(past.get());
-    }
-    if received.start > 0 {
-        channel.raise_fed_up_to(received.start - 1);
-    }
-    channel.floor = channel.fed_up_to;
-    for position in restored.holds.remove(&id).unwrap_or_default() {
-        channel.holds.push_stored(position);
-    }
-    channel
 }
 
 fn stored_row(channel: ChannelId, position: Position, rows: &dyn Rows) -> Result<Bytes, Fault> {

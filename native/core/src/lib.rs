@@ -12,6 +12,7 @@ pub mod held;
 mod holds;
 pub mod keys;
 mod reader;
+mod received;
 pub mod refusal;
 mod restore;
 pub mod rows;
