@@ -28,7 +28,9 @@ show_progress() {
 }
 
 build() {
-  cargo build --release --quiet -p parsley-cli -p parsley-jni
+  # Always the whole workspace: a part of it can have other features of shared build dependencies, and
+  # then RocksDB is compiled once more.
+  cargo build --release --quiet --workspace
 }
 
 if rocksdb_is_built; then

@@ -3,7 +3,7 @@
 # through sudo, and elsewhere says what is missing. Quick and silent when everything is there.
 source "$(dirname "$0")/common.sh"
 
-RUST_MINIMUM=1.88
+RUST_MINIMUM="$(sed -nE 's/^rust-version = "(.+)"$/\1/p' Cargo.toml)"
 
 missing=() # Debian packages
 has() { command -v "$1" >/dev/null 2>&1; }
