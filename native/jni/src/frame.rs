@@ -54,8 +54,8 @@ impl<'local> Frame<'local> {
         let target = &mut buffer[..length_bytes];
         // SAFETY: as above; the region is the whole array, and `target` has room for exactly that many bytes.
         unsafe {
-            ((**env).v1_1.GetByteArrayRegion)(env, array.as_raw(), 0, length, target.as_mut_ptr().cast())
-        };
+            ((**env).v1_1.GetByteArrayRegion)(env, array.as_raw(), 0, length, target.as_mut_ptr().cast());
+        }
         Some(target)
     }
 

@@ -9,10 +9,10 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// Slots are made a chunk at a time and never move, so finding one takes no lock.
 const CHUNK_SLOTS: u32 = 64;
-const CHUNKS: usize = 256;
+const CHUNKS: u32 = 256;
 
 /// Objects that may be open at once.
-pub(crate) const OPEN_MAX: u32 = CHUNK_SLOTS * CHUNKS as u32;
+pub(crate) const OPEN_MAX: u32 = CHUNK_SLOTS * CHUNKS;
 
 /// Why a number stands for nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -32,7 +32,7 @@ pub(crate) struct Full;
 
 /// Objects by number, each used by one call at a time.
 pub(crate) struct Registry<T> {
-    chunks: [OnceLock<Box<[Slot<T>]>>; CHUNKS],
+    chunks: [OnceLock<Box<[Slot<T>]>>; CHUNKS as usize],
     vacant: Mutex<Vacant>,
 }
 
@@ -55,7 +55,7 @@ struct Entry<T> {
 impl<T> Registry<T> {
     pub(crate) const fn new() -> Self {
         Self {
-            chunks: [const { OnceLock::new() }; CHUNKS],
+            chunks: [const { OnceLock::new() }; CHUNKS as usize],
             vacant: Mutex::new(Vacant { used_before: Vec::new(), never_used: 0 }),
         }
     }

@@ -158,7 +158,7 @@ pub extern "system" fn Java_dev_parsley_streams_internal_NativeEngine_next<'loca
     guard(env, store, |_| {
         with_store(store, |open| {
             open.released = None;
-            match open.task.next()? {
+            match open.task.next_delivery()? {
                 Next::None => Ok(NONE),
                 Next::Current => Ok(CURRENT),
                 Next::Held(released) => {

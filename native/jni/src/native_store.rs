@@ -107,7 +107,6 @@ pub extern "system" fn Java_dev_parsley_streams_internal_NativeStore_put<'local>
 /// `byte[] scan(long store, byte[] from, boolean fromInclusive, byte[] to, boolean toInclusive, boolean reverse, int
 /// bytesMax)`
 #[unsafe(no_mangle)]
-#[expect(clippy::too_many_arguments, reason = "the environment and the class come with the method's seven")]
 pub extern "system" fn Java_dev_parsley_streams_internal_NativeStore_scan<'local>(
     env: EnvUnowned<'local>,
     _class: JClass<'local>,

@@ -1,5 +1,6 @@
 //! What can go wrong with a store.
 
+use std::fmt::Display;
 use std::path::PathBuf;
 
 use parsley_core::rows::RowsError;
@@ -36,7 +37,7 @@ pub enum StoreError {
 }
 
 impl StoreError {
-    pub(crate) fn io(action: &'static str, cause: impl ToString) -> Self {
+    pub(crate) fn io(action: &'static str, cause: &dyn Display) -> Self {
         Self::Io { action, cause: cause.to_string() }
     }
 }

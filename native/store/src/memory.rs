@@ -1,4 +1,4 @@
-//! The in-memory twin of the RocksDB backend, for tests, simulation and replay.
+//! The in-memory twin of the `RocksDB` backend, for tests, simulation and replay.
 //!
 //! A [`MemoryDisk`] plays the directory: it outlives the store that is open on it, lets one store in at a time, and can
 //! be crashed, which takes back the newest batches that were not flushed, as many as the caller says.
@@ -113,7 +113,7 @@ impl MemoryBackend {
         if disk.open == Some(self.opening) {
             Ok(disk)
         } else {
-            Err(StoreError::io("reaching the memory disk", "it has crashed"))
+            Err(StoreError::io("reaching the memory disk", &"it has crashed"))
         }
     }
 }

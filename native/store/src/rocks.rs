@@ -1,4 +1,4 @@
-//! The RocksDB backend: one database per task.
+//! The `RocksDB` backend: one database per task.
 //!
 //! Rows are in the default column family, changelog offsets in the family `offsets`. The directory holds `lock`, which
 //! keeps other stores out, and `rows`, the database. Everything in the database can be rebuilt from the changelog, so a
@@ -42,13 +42,13 @@ pub struct RocksBackend {
     /// Budgets that must live as long as the database.
     _shared: Arc<Shared>,
     /// Declared after the database, so that the directory is free only once the database has closed.
-    _lock: File,
+    _lock: DirectoryLock,
 }
 
 impl RocksBackend {
     /// Opens the database of a directory, creating what is missing and replacing what does not open.
     pub fn open(directory: &Path, settings: Settings) -> Result<Self, StoreError> {
-        fs::create_dir_all(directory).map_err(|e| StoreError::io("creating the store's directory", e))?;
+        fs::create_dir_all(directory).map_err(|e| StoreError::io("creating the store's directory", &e))?;
         let lock = lock(directory)?;
         let shared = Shared::of(&settings);
         let options = shared.options(&settings);
@@ -91,16 +91,16 @@ impl RocksBackend {
     }
 
     fn db(&self) -> Result<&DB, StoreError> {
-        self.db.as_ref().ok_or_else(|| StoreError::io("reaching the database", "it could not be replaced"))
+        self.db.as_ref().ok_or_else(|| StoreError::io("reaching the database", &"it could not be replaced"))
     }
 
-    /// Turns an error of RocksDB into ours, and has the next opening rebuild rows that were found damaged.
-    fn failed(&self, action: &'static str, error: rocksdb::Error) -> StoreError {
+    /// Turns an error of `RocksDB` into ours, and has the next opening rebuild rows that were found damaged.
+    fn failed(&self, action: &'static str, error: &rocksdb::Error) -> StoreError {
         if error.kind() == ErrorKind::Corruption {
             // If the marker can't be written the damage is met again, and refused again.
             let _ = File::create(self.damage_marker());
         }
-        StoreError::io(action, error.into_string())
+        StoreError::io(action, error)
     }
 }
 
@@ -112,13 +112,25 @@ fn rows_of(db: &DB) -> &ColumnFamily {
     db.cf_handle(DEFAULT_COLUMN_FAMILY_NAME).expect("every database has this column family")
 }
 
-/// Takes the directory for this store. Ours rather than RocksDB's lock, because RocksDB tells a lock that is held from
+/// Keeps other stores out of a directory.
+struct DirectoryLock(File);
+
+impl Drop for DirectoryLock {
+    /// Closing the file would not do: a process that is being spawned right now has it open as well until it runs its
+    /// program, and would keep the directory locked meanwhile.
+    fn drop(&mut self) {
+        // Can't fail for a lock that is held; if it did, closing the file is what is left.
+        let _ = self.0.unlock();
+    }
+}
+
+/// Takes the directory for this store. Ours rather than `RocksDB`'s lock, because `RocksDB` tells a lock that is held from
 /// damage only in the text of its error.
-fn lock(directory: &Path) -> Result<File, StoreError> {
-    let failed = |e: io::Error| StoreError::io("locking the store's directory", e);
+fn lock(directory: &Path) -> Result<DirectoryLock, StoreError> {
+    let failed = |e: io::Error| StoreError::io("locking the store's directory", &e);
     let file = File::create(directory.join(LOCK_FILE)).map_err(failed)?;
     match file.try_lock() {
-        Ok(()) => Ok(file),
+        Ok(()) => Ok(DirectoryLock(file)),
         Err(TryLockError::WouldBlock) => Err(StoreError::InUse { directory: directory.to_owned() }),
         Err(TryLockError::Error(e)) => Err(failed(e)),
     }
@@ -127,7 +139,7 @@ fn lock(directory: &Path) -> Result<File, StoreError> {
 impl Backend for RocksBackend {
     fn get(&self, key: &[u8]) -> Result<Option<Bytes>, StoreError> {
         let value =
-            self.db()?.get_pinned_opt(key, &self.reads).map_err(|e| self.failed("reading a row", e))?;
+            self.db()?.get_pinned_opt(key, &self.reads).map_err(|e| self.failed("reading a row", &e))?;
         Ok(value.map(|value| Bytes::copy_from_slice(&value)))
     }
 
@@ -161,12 +173,12 @@ impl Backend for RocksBackend {
                 Direction::Reverse => rows.prev(),
             }
         }
-        rows.status().map_err(|e| self.failed("scanning rows", e))
+        rows.status().map_err(|e| self.failed("scanning rows", &e))
     }
 
     fn approximate_entries(&self) -> Result<u64, StoreError> {
         let count = self.db()?.property_int_value(rocksdb::properties::ESTIMATE_NUM_KEYS);
-        Ok(count.map_err(|e| self.failed("counting rows", e))?.unwrap_or(0))
+        Ok(count.map_err(|e| self.failed("counting rows", &e))?.unwrap_or(0))
     }
 
     fn offsets(&self) -> Result<Vec<(String, i64)>, StoreError> {
@@ -182,7 +194,7 @@ impl Backend for RocksBackend {
             }
             rows.next();
         }
-        rows.status().map_err(|e| self.failed("reading the stored offsets", e))?;
+        rows.status().map_err(|e| self.failed("reading the stored offsets", &e))?;
         Ok(offsets)
     }
 
@@ -206,7 +218,7 @@ impl Backend for RocksBackend {
         // offset found on disk onwards holds exactly what the crash took.
         let mut how = WriteOptions::default();
         how.disable_wal(true);
-        db.write_opt(writes, &how).map_err(|e| self.failed("writing rows", e))?;
+        db.write_opt(writes, &how).map_err(|e| self.failed("writing rows", &e))?;
 
         let since = *self.unflushed_since.get_or_insert_with(Instant::now);
         if since.elapsed() >= self.settings.flush_age_max { self.flush() } else { Ok(()) }
@@ -215,7 +227,7 @@ impl Backend for RocksBackend {
     fn flush(&mut self) -> Result<(), StoreError> {
         let db = self.db()?;
         db.flush_cfs_opt(&[rows_of(db), offsets_of(db)], &FlushOptions::default())
-            .map_err(|e| self.failed("flushing rows", e))?;
+            .map_err(|e| self.failed("flushing rows", &e))?;
         self.unflushed_since = None;
         Ok(())
     }
@@ -224,15 +236,14 @@ impl Backend for RocksBackend {
         self.db = None;
         match fs::remove_dir_all(self.rows_directory()) {
             Err(e) if e.kind() != io::ErrorKind::NotFound => {
-                return Err(StoreError::io("emptying the store", e));
+                return Err(StoreError::io("emptying the store", &e));
             }
             _ => {}
         }
-        self.db =
-            Some(self.open_rows().map_err(|e| StoreError::io("opening the emptied store", e.into_string()))?);
+        self.db = Some(self.open_rows().map_err(|e| StoreError::io("opening the emptied store", &e))?);
         self.unflushed_since = None;
         match fs::remove_file(self.damage_marker()) {
-            Err(e) if e.kind() != io::ErrorKind::NotFound => Err(StoreError::io("emptying the store", e)),
+            Err(e) if e.kind() != io::ErrorKind::NotFound => Err(StoreError::io("emptying the store", &e)),
             _ => Ok(()),
         }
     }

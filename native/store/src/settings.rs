@@ -1,4 +1,4 @@
-//! What a user may tune about RocksDB, and what the stores of one process share.
+//! What a user may tune about `RocksDB`, and what the stores of one process share.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -9,7 +9,7 @@ use rocksdb::{BlockBasedOptions, Cache, DBCompressionType, LogLevel, Options, Wr
 const KIB: usize = 1024;
 const MIB: usize = 1024 * KIB;
 
-/// Tuning of the RocksDB backend. Stores opened with equal budgets share them.
+/// Tuning of the `RocksDB` backend. Stores opened with equal budgets share them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
     /// Budget of the block cache, for all stores that share it.

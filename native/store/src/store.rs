@@ -1,6 +1,6 @@
 //! The store itself: staged rows over a backend, under the rules stated at the head of the crate.
 
-use std::cell::OnceCell;
+use std::cell::{OnceCell, RefCell};
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
@@ -11,6 +11,7 @@ use crate::backend::{Backend, Batch};
 use crate::error::StoreError;
 use crate::overlay::{Layer, Overlay};
 use crate::range::{Direction, KeyRange};
+use crate::read_ahead::ReadAhead;
 
 /// Restored rows stay in memory up to this many bytes, so that a short restore is one batch with its offset.
 pub const RESTORE_STAGED_BYTES_MAX: usize = 4 * 1024 * 1024;
@@ -29,6 +30,7 @@ pub struct OrderingStore<B> {
     step_sealed: bool,
     /// What the backend has stored, by changelog partition.
     offsets: BTreeMap<String, i64>,
+    read_ahead: RefCell<ReadAhead>,
     failure: OnceCell<String>,
 }
 
@@ -46,6 +48,7 @@ impl<B: Backend> OrderingStore<B> {
             open: Layer::default(),
             step_sealed: false,
             offsets,
+            read_ahead: RefCell::default(),
             failure: OnceCell::new(),
         })
     }
@@ -62,10 +65,14 @@ impl<B: Backend> OrderingStore<B> {
     /// The value of a row, staged changes included.
     pub fn get(&self, key: &[u8]) -> Result<Option<Bytes>, StoreError> {
         self.usable()?;
-        match self.open.get(key).or_else(|| self.sealed.get(key)) {
-            Some(staged) => Ok(staged.clone()),
+        match self.staged(key) {
+            Some(change) => Ok(change.clone()),
             None => self.noting(self.backend.get(key)),
         }
+    }
+
+    fn staged(&self, key: &[u8]) -> Option<&Option<Bytes>> {
+        self.open.get(key).or_else(|| self.sealed.get(key))
     }
 
     /// Stages one change of the current step; `None` deletes the row.
@@ -222,19 +229,17 @@ impl<B: Backend> OrderingStore<B> {
         }
         let everything = KeyRange::all();
         let mut rows = Overlay::new(&self.sealed, &self.open, &everything, Direction::Forward);
+        self.read_ahead.get_mut().clear();
         let written = self.backend.write(Batch { rows: &mut rows, offsets });
         self.noting(written)?;
         self.discard_staged();
         let mut forgotten = false;
         for (name, offset) in offsets {
-            match offset {
-                Some(offset) => self.offsets.insert(name.clone(), *offset),
-                None => {
-                    let stored = self.offsets.remove(name);
-                    forgotten |= stored.is_some();
-                    stored
-                }
-            };
+            if let Some(offset) = offset {
+                self.offsets.insert(name.clone(), *offset);
+            } else {
+                forgotten |= self.offsets.remove(name).is_some();
+            }
         }
         if forgotten {
             // Rows now run ahead of every offset. A crash that brought the old offset back would restore from it, and
@@ -272,7 +277,11 @@ fn is_empty(backend: &impl Backend) -> Result<bool, StoreError> {
 
 impl<B: Backend> Rows for OrderingStore<B> {
     fn get(&self, key: &[u8]) -> Result<Option<Bytes>, RowsError> {
-        Ok(OrderingStore::get(self, key)?)
+        self.usable()?;
+        match self.staged(key) {
+            Some(change) => Ok(change.clone()),
+            None => Ok(self.noting(self.read_ahead.borrow_mut().get(key, &self.backend))?),
+        }
     }
 
     fn visit(&self, visitor: &mut RowVisitor<'_>) -> Result<(), RowsError> {

@@ -37,6 +37,9 @@ pub enum TaskError {
     NoEngine,
 }
 
+/// Takes a changed row for the changelog: its key, and its value or `None` where it is deleted.
+pub type RowSink<'a> = dyn FnMut(&[u8], Option<&[u8]>) + 'a;
+
 /// A store and at most one engine on it.
 ///
 /// Calls may come from any thread, one at a time.
@@ -147,7 +150,7 @@ impl<B: Backend> Task<B> {
     }
 
     /// See [`Engine::next`].
-    pub fn next(&mut self) -> Result<Next, TaskError> {
+    pub fn next_delivery(&mut self) -> Result<Next, TaskError> {
         let next = self.execution.running()?.engine.next(&self.store);
         self.settle_fault(next)
     }
@@ -179,11 +182,7 @@ impl<B: Backend> Task<B> {
     /// Stages the rows that the engine has changed since the last flush, and hands them out for the changelog, in the
     /// engine's order: the next ones of about `bytes_max` bytes, at least one if any. Call it until it hands out none,
     /// before the commit that is to hold them.
-    pub fn flush(
-        &mut self,
-        bytes_max: usize,
-        sink: &mut dyn FnMut(&[u8], Option<&[u8]>),
-    ) -> Result<(), TaskError> {
+    pub fn flush(&mut self, bytes_max: usize, sink: &mut RowSink<'_>) -> Result<(), TaskError> {
         let Running { engine, outbox, .. } = self.execution.running()?;
         if outbox.is_empty() {
             engine.flush(&mut |key, value| outbox.push_back((key, value)));

@@ -1,16 +1,16 @@
-//! What every backend must do under the ordering store. Each rule runs over RocksDB and over its in-memory twin.
-
-mod support;
+//! What every backend must do under the ordering store. Each rule runs over `RocksDB` and over its in-memory twin.
 
 use std::collections::BTreeMap;
 use std::ops::{Bound, ControlFlow};
 
+use crate::support::{NAME, Random, commit, offset, rows, scanned};
 use bytes::Bytes;
+use parsley_core::keys::hold_key;
+use parsley_core::{ChannelId, Position, Rows};
 use parsley_store::{
     Backend, Direction, KeyRange, MemoryBackend, MemoryDisk, OrderingStore, RESTORE_STAGED_BYTES_MAX,
     RocksBackend, Settings, StoreError,
 };
-use support::{NAME, Random, commit, offset, rows, scanned};
 use tempfile::TempDir;
 
 /// Where a store lives while it is closed.
@@ -84,6 +84,7 @@ contract! {
     a_home_has_one_store_at_a_time
     entries_are_counted_with_staged_ones
     any_run_equals_the_model
+    the_engine_reads_what_everyone_reads
 }
 
 fn bytes(text: &'static str) -> Bytes {
@@ -463,6 +464,37 @@ fn any_run_equals_the_model(home: &impl Home) {
         }
         store.close().unwrap();
     }
+}
+
+/// The engine's reads go ahead of the heads it asks for, which nothing else may notice.
+fn the_engine_reads_what_everyone_reads(home: &impl Home) {
+    let channels: Vec<ChannelId> = (0..40).map(|n| format!("{:032x}:0", n + 1).parse().unwrap()).collect();
+    let mut random = Random::seeded(7);
+    let mut store = home.open();
+    let key = |random: &mut Random, channels_max: u64| {
+        let channel = channels[usize::try_from(random.below(channels_max)).unwrap()];
+        hold_key(channel, Position::new(i64::try_from(random.below(200)).unwrap()).unwrap())
+    };
+    for round in 0..40 {
+        for _ in 0..100 {
+            let value = (random.below(5) > 0).then(|| Bytes::from(vec![round; 1 + usize::from(round) * 100]));
+            store.put_flushed(Bytes::copy_from_slice(&key(&mut random, 3)), value).unwrap();
+        }
+        match random.below(3) {
+            0 => store.settle().unwrap(),
+            1 => commit(&mut store, 1),
+            _ => {}
+        }
+        // Ascending runs, as of heads, on a few channels, with strangers between them.
+        let mut keys: Vec<_> = (0..150).map(|_| key(&mut random, 3)).collect();
+        keys.sort_unstable();
+        keys.sort_by_key(|key| key[21..].to_vec());
+        keys.extend((0..50).map(|_| key(&mut random, 40)));
+        for key in keys {
+            assert_eq!(Rows::get(&store, &key).unwrap(), store.get(&key).unwrap(), "round {round}");
+        }
+    }
+    assert_eq!(Rows::get(&store, b"v").unwrap(), None);
 }
 
 #[test]

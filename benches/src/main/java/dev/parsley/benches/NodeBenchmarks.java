@@ -8,9 +8,15 @@ import java.nio.file.Path;
 /** Prints what the causal node costs, each figure beside the same work without it. */
 public final class NodeBenchmarks {
 
+  private static final String[] ALL = {"held", "cost", "throughput"};
+
   private NodeBenchmarks() {}
 
-  /** Takes no arguments. Uses a directory of its own and removes it. */
+  /**
+   * Uses a directory of its own and removes it.
+   *
+   * @param arguments which to run of {@code held}, {@code cost} and {@code throughput}; none: all
+   */
   public static void main(String[] arguments) throws IOException, InterruptedException {
     System.out.printf(
         "%s %s, %s, %d processors%n",
@@ -20,11 +26,28 @@ public final class NodeBenchmarks {
         Runtime.getRuntime().availableProcessors());
     final Path directory = Files.createTempDirectory("parsley-bench");
     try {
-      HeldRecords.measure(directory);
-      NodeCost.measure(directory);
-      Throughput.measure(directory);
+      for (String part : arguments.length == 0 ? ALL : arguments) {
+        run(part, directory);
+      }
     } finally {
       Directories.delete(directory);
+    }
+  }
+
+  private static void run(String part, Path directory) throws IOException, InterruptedException {
+    switch (part) {
+      case "held":
+        HeldRecords.measure(directory);
+        break;
+      case "cost":
+        NodeCost.measure(directory);
+        break;
+      case "throughput":
+        Throughput.measure(directory);
+        break;
+      default:
+        throw new IllegalArgumentException(
+            "'" + part + "' is no benchmark: name some of " + String.join(", ", ALL) + ", or none");
     }
   }
 }

@@ -1,12 +1,10 @@
 //! A store and an engine together: what is flushed when, and what a refusal leaves.
 
-mod support;
-
+use crate::support::{commit, rows};
 use bytes::Bytes;
 use parsley_core::causes::{self, Cause};
 use parsley_core::{CausesHeader, ChannelId, Next, Position, Reason, Receipt, Received};
 use parsley_store::{MemoryBackend, MemoryDisk, OrderingStore, Task, TaskError};
-use support::{commit, rows};
 
 const BUDGET_BYTES: usize = 1024;
 
@@ -55,7 +53,7 @@ fn hold_payment(task: &mut Task<MemoryBackend>, offset: i64, value_bytes: usize)
     let header = causes::encode(&[Cause { channel: orders(), position: position(3) }]);
     let receipt = task.receive(1, position(offset), CausesHeader::Once(Some(&header))).unwrap();
     assert_eq!(receipt, Receipt::Pending);
-    assert_eq!(task.next(), Ok(Next::None));
+    assert_eq!(task.next_delivery(), Ok(Next::None));
     task.hold(&record(value_bytes)).unwrap();
 }
 
@@ -105,13 +103,13 @@ fn held_records_come_back_after_a_restart() {
     let mut task = opened(&disk);
     assert_eq!(task.held_count(), Ok(1));
     assert_eq!(task.receive(0, position(3), CausesHeader::Absent), Ok(Receipt::Delivered));
-    match task.next().unwrap() {
+    match task.next_delivery().unwrap() {
         Next::Held(released) => {
             assert_eq!((released.channel, released.position, released.record), (1, position(9), record(10)));
         }
         other => panic!("{other:?}"),
     }
-    assert_eq!(task.next(), Ok(Next::None));
+    assert_eq!(task.next_delivery(), Ok(Next::None));
 }
 
 #[test]
@@ -131,7 +129,7 @@ fn the_first_refusal_stands_until_an_engine_is_opened_anew() {
     let refused = task.receive(0, position(1), CausesHeader::Repeated).unwrap_err();
     assert!(matches!(&refused, TaskError::Refused(refusal) if refusal.reason == Reason::UndecodableMetadata));
     assert_eq!(task.receive(0, position(2), CausesHeader::Absent), Err(refused.clone()));
-    assert_eq!(task.next(), Err(refused.clone()));
+    assert_eq!(task.next_delivery(), Err(refused.clone()));
     assert_eq!(task.hold(&record(1)), Err(refused.clone()));
     assert_eq!(task.stamp().map(<[u8]>::to_vec), Err(refused.clone()));
     assert_eq!(task.held_count(), Err(refused.clone()));
@@ -174,6 +172,6 @@ fn a_failed_read_of_the_engine_closes_the_store_to_every_call() {
     task.open_engine(&received(), BUDGET_BYTES).unwrap();
     disk.crash(1);
     assert_eq!(task.receive(0, position(3), CausesHeader::Absent), Ok(Receipt::Delivered));
-    assert!(matches!(task.next(), Err(TaskError::Store(_))));
+    assert!(matches!(task.next_delivery(), Err(TaskError::Store(_))));
     assert!(task.store().get(b"v").is_err());
 }
