@@ -77,7 +77,7 @@ fn run(arguments: &[OsString], answers: &mut Answers<'_>) -> Result<(), Failure>
     let words: Vec<_> = arguments.iter().map(|argument| argument.to_string_lossy()).collect();
     let words: Vec<&str> = words.iter().map(AsRef::as_ref).collect();
     match words[..] {
-        ["replay", _] if words[1] != "--help" => replay(Path::new(&arguments[1]), answers),
+        ["replay", file] if file != "--help" => replay(Path::new(&arguments[1]), answers),
         ["decode", "causes", value] if value != "--help" => answers.only(&decode::causes(&bytes(value)?)),
         ["decode", "held", key, value] => answers.only(&decode::held(&bytes(key)?, bytes(value)?)),
         ["--version" | "-V"] => Ok(writeln!(answers.0, "parsley {}", env!("CARGO_PKG_VERSION"))?),
@@ -103,18 +103,18 @@ fn replay(path: &Path, answers: &mut Answers<'_>) -> Result<(), Failure> {
         if file.read_until(b'\n', &mut line).map_err(unreadable)? == 0 {
             break;
         }
-        let place = format_args!("{}, line {number}", path.display()).to_string();
+        let place = || format!("{}, line {number}", path.display());
         let applied = scenario::parse(&line).map_err(Stop::from).and_then(|op| replay.apply(op, &mut events));
         for event in events.drain(..) {
             answers.write(&event)?;
             if let Event::Refused { text, .. } = event {
                 answers.0.flush()?;
-                explain(&format!("{place}: {text}"));
+                explain(&format!("{}: {text}", place()));
             }
         }
         applied.map_err(|stop| match stop {
-            Stop::NotAScenario(what) => Failure::Misused(format!("{place}: {what}")),
-            Stop::Store(error) => Failure::Internal(format!("{place}: {error}")),
+            Stop::NotAScenario(what) => Failure::Misused(format!("{}: {what}", place())),
+            Stop::Store(error) => Failure::Internal(format!("{}: {error}", place())),
         })?;
     }
     Ok(())

@@ -1,6 +1,6 @@
 //! Runs the operations of a scenario on one engine at a time, over a store in memory.
 //!
-//! The store is the one that tasks run on, without its RocksDB. A commit writes what is staged, and everything else
+//! The store is the one that tasks run on, over rows in memory. A commit writes what is staged, and everything else
 //! that ends an execution drops it, so the next open finds what was last committed.
 
 use std::collections::BTreeMap;
@@ -80,7 +80,7 @@ pub(crate) struct Replay {
 enum Execution {
     /// Nothing was opened yet, or it was closed.
     Closed,
-    Open(Running),
+    Open(Box<Running>),
     /// Ended by a refusal. Lines are still judged, and otherwise ignored.
     Refused,
 }
@@ -132,7 +132,7 @@ impl Replay {
         let channels: Vec<ChannelId> = received.iter().map(|received| received.channel).collect();
         self.received = channels.iter().enumerate().map(|(index, channel)| (*channel, index)).collect();
         let engine = Engine::open(received, budget_bytes, &self.store)?;
-        self.execution = Execution::Open(Running { engine, channels, fed: false });
+        self.execution = Execution::Open(Box::new(Running { engine, channels, fed: false }));
         Ok(())
     }
 
