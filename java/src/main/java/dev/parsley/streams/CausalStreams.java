@@ -63,7 +63,7 @@ public final class CausalStreams implements AutoCloseable {
     final StreamsConfig config = new StreamsConfig(settings);
     final KafkaClientSupplier supplier =
         builder.clientSupplier != null ? builder.clientSupplier : config.getKafkaClientSupplier();
-    gate = new LauncherGate(causal, settings, supplier);
+    gate = new LauncherGate(causal, config, supplier);
     try {
       streams = new KafkaStreams(builder.topology, config, gate.clientSupplier());
     } catch (RuntimeException e) {

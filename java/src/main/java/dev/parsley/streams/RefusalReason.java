@@ -23,24 +23,23 @@ public enum RefusalReason {
           + " copy. A damaged local directory alone can be deleted: it is rebuilt from the"
           + " changelog."),
   CHANNEL_IDENTITY_CHANGED(
-      "A received topic was deleted and made again under the same name. Use a new application.id,"
-          + " or reset the application with kafka-streams-application-reset, which gives up the"
-          + " order kept so far."),
+      "A received topic was deleted and made again under the same name. "
+          + RefusalReason.START_OVER),
   CHANNEL_REMOVED_WITH_HELD_MESSAGES(
       "Give the node its old topic back until it holds nothing of it any more, and only then take"
           + " the topic out of the topology."),
   CHANNEL_DELETED_WITH_UNDELIVERED_MESSAGES(
       "A received topic was deleted while records of it were held. They are still in the ordering"
-          + " changelog; read them there if they matter, then reset the application with"
-          + " kafka-streams-application-reset and take the topic out of the topology."),
+          + " changelog; read them there if they matter. Take the topic out of the topology. "
+          + RefusalReason.START_OVER),
   POSITIONS_DISCARDED_UNREAD(
       "The topic's retention removed records that were never read. Lengthen the retention, accept"
           + " the gap by committing the log's start for the group with kafka-consumer-groups"
           + " --reset-offsets while every instance is stopped, then start again."),
   ORDERING_STATE_LOST(
       "Restore the ordering changelog topic from a copy. If there is none, the order kept so far"
-          + " and every held record are gone: reset the application with"
-          + " kafka-streams-application-reset, or use a new application.id."),
+          + " and every held record are gone. "
+          + RefusalReason.START_OVER),
   TASK_WIDTH_CHANGED(
       "The number of partitions of a received topic was changed, so records of one key moved to"
           + " another task. Use a new application.id, or go back to topics of the old width."),
@@ -57,6 +56,13 @@ public enum RefusalReason {
       "Fix the declared serializer or the value the application forwards. Nothing of the step was"
           + " committed; it is done again at the next start."),
   SUBSTRATE_MISCONFIGURED("Change the named setting, then start again. Nothing was consumed.");
+
+  // Offsets that the reset tool itself commits look like positions that were read, so the group has
+  // to go as well.
+  private static final String START_OVER =
+      "To start over, use a new application.id; or stop every instance, delete the internal topics"
+          + " with kafka-streams-application-reset, then the group with kafka-consumer-groups"
+          + " --delete, and the local state directory. That gives up the order kept so far.";
 
   private final String advice;
 

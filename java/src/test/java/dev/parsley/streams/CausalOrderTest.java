@@ -11,8 +11,10 @@ import static dev.parsley.streams.internal.CausalDriver.utf8;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.parsley.streams.internal.CausalDriver;
+import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -23,11 +25,15 @@ import org.apache.kafka.common.Uuid;
 import org.apache.kafka.common.header.Header;
 import org.apache.kafka.common.header.Headers;
 import org.apache.kafka.common.header.internals.RecordHeader;
+import org.apache.kafka.common.header.internals.RecordHeaders;
+import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 import org.apache.kafka.common.serialization.Deserializer;
 import org.apache.kafka.common.serialization.Serdes;
+import org.apache.kafka.common.serialization.Serializer;
 import org.apache.kafka.common.serialization.StringDeserializer;
 import org.apache.kafka.common.serialization.StringSerializer;
 import org.apache.kafka.streams.StreamsBuilder;
+import org.apache.kafka.streams.Topology;
 import org.apache.kafka.streams.processor.PunctuationType;
 import org.apache.kafka.streams.processor.api.ContextualProcessor;
 import org.apache.kafka.streams.processor.api.ProcessorContext;
@@ -278,7 +284,7 @@ class CausalOrderTest {
     final Deserializer<String> plain = new StringDeserializer();
     final var spied =
         Serdes.serdeFrom(
-            new org.apache.kafka.common.serialization.Serializer<String>() {
+            new Serializer<String>() {
               @Override
               public byte[] serialize(String topic, String data) {
                 return utf8(data);
@@ -443,15 +449,11 @@ class CausalOrderTest {
             new ContextualProcessor<>() {
               @Override
               public void process(Record<String, String> record) {
-                context()
-                    .forward(
-                        record.withHeaders(
-                            new org.apache.kafka.common.header.internals.RecordHeaders()
-                                .add(header("new"))));
+                context().forward(record.withHeaders(new RecordHeaders().add(header("new"))));
               }
             };
     final var topology =
-        Causal.addSource(new org.apache.kafka.streams.Topology(), "source", ORDERS, PAYMENTS)
+        Causal.addSource(new Topology(), "source", ORDERS, PAYMENTS)
             .addProcessor("node", CausalDriver.node().processing(Forwarding::new), "source")
             .addProcessor("child", replacing, "node")
             .addSink("sink", OUTPUT, new StringSerializer(), new StringSerializer(), "child");
@@ -459,6 +461,51 @@ class CausalOrderTest {
       driver.pipe(ORDERS, utf8("k"), utf8("v"), null, 1, header("old"));
 
       assertEquals(List.of("new", Causes.HEADER), names(driver.sent().get(0).headers()));
+    }
+  }
+
+  @Test
+  void shouldLeaveTheRecordAsItWasToOtherChildrenOfTheSource() {
+    final List<String> seen = new ArrayList<>();
+    final Serializer<byte[]> spying =
+        new Serializer<>() {
+          @Override
+          public byte[] serialize(String topic, byte[] data) {
+            throw new AssertionError("a serializer is given the headers");
+          }
+
+          @Override
+          public byte[] serialize(String topic, Headers headers, byte[] data) {
+            seen.add(names(headers).toString());
+            return data;
+          }
+        };
+    final var store =
+        Stores.keyValueStoreBuilder(
+            Stores.inMemoryKeyValueStore("spied"),
+            Serdes.ByteArray(),
+            Serdes.serdeFrom(spying, new ByteArrayDeserializer()));
+    final ProcessorSupplier<byte[], byte[], Void, Void> sibling =
+        () ->
+            new ContextualProcessor<>() {
+              @Override
+              public void process(Record<byte[], byte[]> record) {
+                final RecordMetadata metadata = context().recordMetadata().orElseThrow();
+                seen.add(metadata.topic() + "@" + metadata.offset());
+                final KeyValueStore<byte[], byte[]> spied = context().getStateStore("spied");
+                spied.put(record.key(), record.value());
+              }
+            };
+    final var topology =
+        CausalDriver.topology(CausalDriver.node().processing(Forwarding::new))
+            .addProcessor("sibling", sibling, "source")
+            .addStateStore(store, "sibling");
+    try (CausalDriver driver = CausalDriver.of(topology)) {
+      driver.pipe(PAYMENTS, "payment", afterOrder(0)).pipe(ORDERS, "order", Causes.none());
+      driver.pipe(ORDERS, "order", Causes.none());
+
+      final String causes = List.of(Causes.HEADER).toString();
+      assertEquals(List.of("payments@0", causes, "orders@0", causes, "orders@1", causes), seen);
     }
   }
 
@@ -514,6 +561,8 @@ class CausalOrderTest {
           "68" + PAYMENTS_HEX + "00000000" + "0000000000000000",
           CausalDriver.hex(holds.get(0).key()));
       assertEquals(2, holds.get(0).value()[0]);
+      final String row = new String(holds.get(0).value(), StandardCharsets.ISO_8859_1);
+      assertTrue(row.contains(Causes.HEADER), "all headers are held, ours too");
       assertNull(holds.get(1).value());
     }
   }

@@ -20,9 +20,11 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalLong;
+import java.util.Set;
 import java.util.function.Consumer;
 import java.util.function.UnaryOperator;
 import org.apache.kafka.common.Uuid;
+import org.apache.kafka.common.config.ConfigException;
 import org.apache.kafka.common.header.Headers;
 import org.apache.kafka.common.header.internals.RecordHeaders;
 import org.apache.kafka.common.serialization.Serdes;
@@ -342,6 +344,46 @@ class CausalRefusalTest {
   }
 
   @Test
+  void shouldRaiseARefusalSwallowedByAChildBeforeTheCommit() {
+    final ProcessorSupplier<String, String, String, String> child =
+        () ->
+            new ContextualProcessor<>() {
+              private Headers kept;
+
+              @Override
+              public void init(ProcessorContext<String, String> context) {
+                super.init(context);
+                context.schedule(
+                    Duration.ofSeconds(1),
+                    PunctuationType.WALL_CLOCK_TIME,
+                    now -> {
+                      try {
+                        kept.add("parsley.late", new byte[0]);
+                      } catch (RuntimeException swallowed) {
+                        // As applications do.
+                      }
+                    });
+              }
+
+              @Override
+              public void process(Record<String, String> record) {
+                kept = record.headers();
+              }
+            };
+    final Topology topology =
+        Causal.addSource(new Topology(), "source", ORDERS, PAYMENTS)
+            .addProcessor("node", CausalDriver.node().processing(FORWARDING), "source")
+            .addProcessor("child", child, "node");
+    final CausalDriver driver = CausalDriver.of(topology);
+    driver.pipe(ORDERS, "order", null);
+
+    refused(
+        RefusalReason.RESERVED_HEADER_USED,
+        () -> driver.driver().advanceWallClockTime(Duration.ofSeconds(1)));
+    refused(RefusalReason.RESERVED_HEADER_USED, driver::close); // It would commit, too.
+  }
+
+  @Test
   void shouldLetTheFirstRefusalWin() {
     final List<RefusalException> raised = new ArrayList<>();
     final var swallowing =
@@ -407,6 +449,33 @@ class CausalRefusalTest {
         with(
             StreamsConfig.DESERIALIZATION_EXCEPTION_HANDLER_CLASS_CONFIG,
             LogAndContinueExceptionHandler.class.getName()));
+  }
+
+  @Test
+  void shouldRefuseToBeFedOtherTopicsThanItDeclares() {
+    final RefusalException refusal =
+        refusedAtStart(
+            with(ParsleyConfig.FED_TOPICS, Map.of("shipments", Set.of(ORDERS, "refunds"))));
+
+    assertTrue(refusal.getMessage().contains("refunds"), refusal.getMessage());
+  }
+
+  @Test
+  void shouldStartWhenItIsFedWhatItDeclares() {
+    CausalDriver.of(
+            CausalDriver.topology(CausalDriver.node().processing(IDLE)),
+            with(ParsleyConfig.FED_TOPICS, Map.of("shipments", Set.of(ORDERS, PAYMENTS))))
+        .close();
+  }
+
+  @Test
+  void shouldRefuseUnknownSettingsOfOurs() {
+    assertThrows(
+        ConfigException.class,
+        () ->
+            CausalDriver.of(
+                CausalDriver.topology(CausalDriver.node().processing(IDLE)),
+                with("parsley.budget", "1")));
   }
 
   @Test

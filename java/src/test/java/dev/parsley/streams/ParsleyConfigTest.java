@@ -48,8 +48,7 @@ class ParsleyConfigTest {
         assertThrows(
             ConfigException.class, () -> ParsleyConfig.of(Map.of("parsley.buget.bytes", "1")));
     assertTrue(error.getMessage().contains("'parsley.buget.bytes'"), error.getMessage());
-    assertTrue(
-        error.getMessage().contains("known are parsley.budget.bytes,"), error.getMessage());
+    assertTrue(error.getMessage().contains("known are parsley.budget.bytes,"), error.getMessage());
   }
 
   @ParameterizedTest

@@ -55,8 +55,8 @@ final class Demo {
       progress.say("Brokers run. Logs: " + DIRECTORY);
       outcomes =
           List.of(
-              //play(stage, "without", false, false),
-              //play(stage, "with", true, false),
+              play(stage, "without", false, false),
+              play(stage, "with", true, false),
               play(stage, "killed", true, true));
     } catch (Run.FailedException
         | AssertionError e) { // The latter: something did not come in time.

@@ -73,15 +73,15 @@ final class MadeUpOrders implements Workload {
   }
 
   @Override
-  public int records() {
-    return 2 * count;
+  public int records(int steps) {
+    return 2 * steps;
   }
 
   @Override
   public List<Placed> placed() {
     final Map<String, List<Long>> orderOffsets = offsetsByKey(orders);
     final Map<String, List<Long>> paymentOffsets = offsetsByKey(payments);
-    final List<Placed> placed = new ArrayList<>(records());
+    final List<Placed> placed = new ArrayList<>(records(count));
     for (int step = 0; step < count; step++) {
       final int orderIndex = placed.size();
       placed.add(new Placed(orders, orderOffsets.getOrDefault(key(step), List.of()), List.of()));

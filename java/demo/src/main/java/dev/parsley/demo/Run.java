@@ -30,7 +30,14 @@ final class Run implements AutoCloseable {
     }
   }
 
-  /** Of the steps, how many are fed while the link to the far broker stalls, before the kill. */
+  /**
+   * Of the steps, those fed before the link to the far broker stalls. Kafka Streams holds a task
+   * back until it has heard once from each of its partitions, so a stall from the start would show
+   * Streams' own waiting.
+   */
+  private static final double FED_BEFORE_THE_STALL = 0.2;
+
+  /** Of the steps, those fed before the kill. */
   private static final double FED_BEFORE_THE_KILL = 0.6;
 
   private static final Duration START_PATIENCE = Duration.ofSeconds(30);
@@ -90,6 +97,8 @@ final class Run implements AutoCloseable {
 
     OptionalInt heldAtKill = OptionalInt.empty();
     if (kill) {
+      feedUpTo((int) Math.ceil(workload.steps() * FED_BEFORE_THE_STALL));
+      awaitSeen();
       stage.farLink().stall();
       feedUpTo((int) Math.ceil(workload.steps() * FED_BEFORE_THE_KILL));
       awaitTakenIn();
@@ -100,7 +109,7 @@ final class Run implements AutoCloseable {
       awaitRunning();
     }
     feedUpTo(workload.steps());
-    awaitAllSeen();
+    awaitSeen();
     closeServices();
     return Judge.judge(name, workload.placed(), sightings(), heldAtKill);
   }
@@ -219,15 +228,17 @@ final class Run implements AutoCloseable {
     return count;
   }
 
-  private void awaitAllSeen() {
-    int before = -1;
-    while (seen < workload.records() && seen != before) {
-      before = seen;
-      final long deadline = System.nanoTime() + QUIET_PATIENCE.toNanos();
-      while (seen == before && System.nanoTime() < deadline) {
-        seen += outputReader.poll(Duration.ofMillis(100)).count();
-        show("records flow");
+  /** Until the last service has processed all that was fed, or shows nothing new any more. */
+  private void awaitSeen() {
+    final int expected = workload.records(fed);
+    long deadline = System.nanoTime() + QUIET_PATIENCE.toNanos();
+    while (seen < expected && System.nanoTime() < deadline) {
+      final int more = outputReader.poll(Duration.ofMillis(100)).count();
+      if (more > 0) {
+        seen += more;
+        deadline = System.nanoTime() + QUIET_PATIENCE.toNanos();
       }
+      show("records flow");
     }
   }
 
@@ -255,7 +266,7 @@ final class Run implements AutoCloseable {
             fed,
             workload.steps(),
             processed,
-            workload.records(),
+            workload.records(workload.steps()),
             Math.max(0, arrived - processed)));
   }
 

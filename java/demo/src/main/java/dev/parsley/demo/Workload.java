@@ -38,8 +38,8 @@ interface Workload extends AutoCloseable {
    */
   int nearRecords(int steps);
 
-  /** How many records all steps bring to the last service. */
-  int records();
+  /** How many records they bring to the last service in all. */
+  int records(int steps);
 
   /** All events, once everything was fed and the services before the last one are done. */
   List<Placed> placed();

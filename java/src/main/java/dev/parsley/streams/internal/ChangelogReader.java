@@ -17,6 +17,8 @@ import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.clients.consumer.ConsumerRecords;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.streams.errors.StreamsException;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * Reads ordering state out of the changelog without opening a store, for the checks before a start.
@@ -24,6 +26,8 @@ import org.apache.kafka.streams.errors.StreamsException;
  * for, since the offsets it commits can be visible a moment before its records are.
  */
 final class ChangelogReader {
+
+  private static final Logger LOG = LoggerFactory.getLogger(ChangelogReader.class);
 
   private static final Duration POLL = Duration.ofMillis(200);
   private static final byte FED_UP_TO = 0x66;
@@ -75,6 +79,14 @@ final class ChangelogReader {
       if (key == null || key.length == 0) {
         return;
       }
+      try {
+        applyRow(key, value);
+      } catch (IllegalArgumentException e) {
+        LOG.warn("Passed over a row of the ordering changelog that names no channel", e);
+      }
+    }
+
+    private void applyRow(byte[] key, byte[] value) {
       final ByteBuffer in = ByteBuffer.wrap(key, 1, key.length - 1);
       if (key[0] == FED_UP_TO && in.remaining() == ChannelId.BYTES) {
         final ChannelId channel = channel(in);

@@ -22,17 +22,17 @@ public final class LauncherGate implements AutoCloseable {
   /**
    * Makes the clients; asks the brokers nothing yet.
    *
-   * @param settings the settings to start with, as {@link LauncherSettings#complete} gives them
+   * @param config the settings to start with, over those of {@link LauncherSettings#complete}
    * @param supplier makes the application's clients
    */
   public LauncherGate(
-      LauncherTopology topology, Map<String, Object> settings, KafkaClientSupplier supplier) {
+      LauncherTopology topology, StreamsConfig config, KafkaClientSupplier supplier) {
+    final Map<String, Object> settings = config.originals();
     final ParsleyConfig parsley = ParsleyConfig.of(settings);
     final long timeoutMs = parsley.directoryTimeoutMs();
     directory =
         BrokerTopicDirectory.acquire(topology.applicationId(), settings, supplier::getAdmin);
     final BrokerQuestions questions = directory.questions();
-    final StreamsConfig config = new QuietStreamsConfig(settings);
     final ChangelogReader changelogs =
         new ChangelogReader(
             () -> supplier.getRestoreConsumer(changelogConfigs(config, topology.applicationId())),

@@ -9,6 +9,7 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import org.apache.kafka.clients.consumer.ConsumerConfig;
+import org.apache.kafka.common.serialization.Serdes;
 import org.apache.kafka.streams.StreamsConfig;
 import org.apache.kafka.streams.Topology;
 import org.slf4j.Logger;
@@ -25,6 +26,7 @@ public final class LauncherSettings {
   private static final String RESET = ConsumerConfig.AUTO_OFFSET_RESET_CONFIG;
   private static final String RESET_NONE = "none";
   private static final String PROTOCOL_CLASSIC = "classic";
+  private static final Class<?> BYTES_SERDE = Serdes.ByteArraySerde.class;
 
   private LauncherSettings() {}
 
@@ -57,6 +59,10 @@ public final class LauncherSettings {
         StreamsConfig.MAIN_CONSUMER_PREFIX + RESET,
         RESET_NONE,
         "a reset would pass over records without a word");
+    // Sources of causal nodes are byte arrays; so are those that say nothing, if the user says
+    // nothing either.
+    settings.putIfAbsent(StreamsConfig.DEFAULT_KEY_SERDE_CLASS_CONFIG, BYTES_SERDE);
+    settings.putIfAbsent(StreamsConfig.DEFAULT_VALUE_SERDE_CLASS_CONFIG, BYTES_SERDE);
     GuardedHandlers.install(settings);
     return settings;
   }

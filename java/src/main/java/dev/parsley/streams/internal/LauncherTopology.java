@@ -28,7 +28,7 @@ import org.apache.kafka.streams.TopologyDescription.Subtopology;
 public record LauncherTopology(
     String applicationId, List<CausalNode> nodes, Set<String> internalTopics) {
 
-  private static final String STORE_PREFIX = "__parsley.";
+  private static final String STORE_PREFIX = NodeSettings.STORE_PREFIX;
   private static final String INTERNAL_TOPIC_SUFFIX = "-repartition";
 
   /**

@@ -60,6 +60,9 @@ final class ReceivedHeaders {
 
   /** A copy of those that are not reserved, in order. */
   RecordHeaders visible() {
+    if (reservedCount == all.length) {
+      return new RecordHeaders(); // Most records have none but the causes.
+    }
     final Header[] visible = new Header[all.length - reservedCount];
     int count = 0;
     for (Header header : all) {

@@ -15,9 +15,11 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.stream.Collectors;
+import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.utils.Bytes;
 import org.apache.kafka.streams.KeyValue;
 import org.apache.kafka.streams.StreamsConfig;
@@ -167,6 +169,33 @@ class CausalStoreTest {
 
       assertEquals("76", keys.get(0));
       assertEquals(3 + 2, keys.size()); // Version and two names, then fedUpTo and frontier.
+    }
+  }
+
+  @Test
+  void shouldTakeTheLastFlushForCommittedAtTheNextOneWithoutTransactionalStores() {
+    try (CausalDriver driver = driver(false)) {
+      final CausalStore store = storeOf(driver);
+
+      store.flushCache(); // Version and names.
+      assertTrue(store.approximateNumUncommittedBytes() > 0);
+      store.flushCache();
+
+      assertEquals(0, store.approximateNumUncommittedBytes());
+    }
+  }
+
+  @Test
+  void shouldWaitForTheCommitWithTransactionalStores() {
+    try (CausalDriver driver = driver(true)) {
+      final CausalStore store = storeOf(driver);
+
+      store.flushCache();
+      store.flushCache();
+      assertTrue(store.approximateNumUncommittedBytes() > 0);
+      store.commit(Map.of(new TopicPartition("app-__parsley.shipments-changelog", 0), 1L));
+
+      assertEquals(0, store.approximateNumUncommittedBytes());
     }
   }
 

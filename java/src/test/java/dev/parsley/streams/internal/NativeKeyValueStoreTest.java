@@ -327,6 +327,17 @@ class NativeKeyValueStoreTest {
   }
 
   @Test
+  void shouldNotTakeInAgainWhatTheEngineHasStaged() {
+    final NativeKeyValueStore store = OpenStore.in(directory);
+
+    store.whileStagedByEngine(() -> store.put(bytes("01"), new byte[] {1}));
+    store.put(bytes("02"), new byte[] {2});
+
+    assertEquals(List.of("02=02"), rows(store.all()));
+    store.close();
+  }
+
+  @Test
   void shouldCountEntriesMoreOrLess() {
     final NativeKeyValueStore store = OpenStore.in(directory);
     for (int i = 0; i < 100; i++) {

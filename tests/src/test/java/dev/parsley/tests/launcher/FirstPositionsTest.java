@@ -10,12 +10,24 @@ import dev.parsley.streams.ChannelId;
 import dev.parsley.streams.RefusalException;
 import dev.parsley.streams.RefusalReason;
 import dev.parsley.tests.harness.Await;
+import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalLong;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.apache.kafka.clients.admin.Admin;
+import org.apache.kafka.clients.consumer.CommitFailedException;
+import org.apache.kafka.clients.consumer.Consumer;
+import org.apache.kafka.clients.consumer.KafkaConsumer;
+import org.apache.kafka.clients.consumer.OffsetAndMetadata;
+import org.apache.kafka.clients.producer.KafkaProducer;
+import org.apache.kafka.clients.producer.Producer;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.Uuid;
+import org.apache.kafka.common.serialization.ByteArrayDeserializer;
+import org.apache.kafka.common.serialization.ByteArraySerializer;
+import org.apache.kafka.streams.KafkaClientSupplier;
 import org.apache.kafka.streams.KafkaStreams;
 import org.junit.jupiter.api.Test;
 
@@ -104,6 +116,20 @@ class FirstPositionsTest {
           assertEquals(Optional.empty(), instance.failure());
         }
       }
+    }
+  }
+
+  @Test
+  void shouldCommitAgainWhenItsCommitWasFenced() throws Exception {
+    try (LauncherFixture fixture = new LauncherFixture()) {
+      final String orders = fixture.topic("orders", 1);
+      final AtomicInteger commits = new AtomicInteger();
+      final CausalStreams streams =
+          fixture.instance(Map.of()).clientSupplier(new FencedOnceSupplier(commits)).build();
+      fixture.run(streams);
+      fixture.feed(orders, 0, "a");
+      assertEquals(2, commits.get());
+      assertEquals(Optional.empty(), streams.failure());
     }
   }
 
@@ -199,6 +225,49 @@ class FirstPositionsTest {
       assertTrue(
           refusal.getMessage().contains(new ChannelId(old, 0).toString()), refusal.getMessage());
       assertFalse(refusal.channel().orElseThrow().topicId().equals(old));
+    }
+  }
+
+  /** Kafka's own clients, but for the first commit of a main consumer: that one comes too late. */
+  private static final class FencedOnceSupplier implements KafkaClientSupplier {
+
+    private final AtomicInteger commits;
+
+    FencedOnceSupplier(AtomicInteger commits) {
+      this.commits = commits;
+    }
+
+    @Override
+    public Admin getAdmin(Map<String, Object> config) {
+      return Admin.create(config);
+    }
+
+    @Override
+    public Producer<byte[], byte[]> getProducer(Map<String, Object> config) {
+      return new KafkaProducer<>(config, new ByteArraySerializer(), new ByteArraySerializer());
+    }
+
+    @Override
+    public Consumer<byte[], byte[]> getConsumer(Map<String, Object> config) {
+      return new KafkaConsumer<>(config, new ByteArrayDeserializer(), new ByteArrayDeserializer()) {
+        @Override
+        public void commitSync(Map<TopicPartition, OffsetAndMetadata> offsets, Duration timeout) {
+          if (commits.incrementAndGet() == 1) {
+            throw new CommitFailedException();
+          }
+          super.commitSync(offsets, timeout);
+        }
+      };
+    }
+
+    @Override
+    public Consumer<byte[], byte[]> getRestoreConsumer(Map<String, Object> config) {
+      return new KafkaConsumer<>(config, new ByteArrayDeserializer(), new ByteArrayDeserializer());
+    }
+
+    @Override
+    public Consumer<byte[], byte[]> getGlobalConsumer(Map<String, Object> config) {
+      return getRestoreConsumer(config);
     }
   }
 

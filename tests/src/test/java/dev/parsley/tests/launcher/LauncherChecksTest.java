@@ -44,8 +44,7 @@ class LauncherChecksTest {
 
       final RefusalException refusal = refusedStart(fixture);
       assertEquals(RefusalReason.ORDERING_STATE_LOST, refusal.reason());
-      assertEquals(
-          Optional.of(new ChannelId(fixture.topicIds.get(orders), 1)), refusal.channel());
+      assertEquals(Optional.of(new ChannelId(fixture.topicIds.get(orders), 1)), refusal.channel());
       assertEquals(OptionalLong.of(1), refusal.position());
       assertTrue(refusal.getMessage().contains("does not exist"), refusal.getMessage());
     }
@@ -149,8 +148,7 @@ class LauncherChecksTest {
       final RefusalException refusal = refusedStart(fixture);
       assertEquals(RefusalReason.CHANNEL_DELETED_WITH_UNDELIVERED_MESSAGES, refusal.reason());
       assertEquals(Optional.of(orders), refusal.topic());
-      assertEquals(
-          Optional.of(new ChannelId(fixture.topicIds.get(orders), 1)), refusal.channel());
+      assertEquals(Optional.of(new ChannelId(fixture.topicIds.get(orders), 1)), refusal.channel());
       assertTrue(refusal.getMessage().contains("holds 2 records"), refusal.getMessage());
     }
   }
@@ -198,8 +196,7 @@ class LauncherChecksTest {
 
   @Test
   void shouldRefuseAnExceptionHandlerWhenItAnswersToGoOn() throws Exception {
-    final RefusalException refusal =
-        failureWith(ResumingHandler.class).refusal().orElseThrow();
+    final RefusalException refusal = failureWith(ResumingHandler.class).refusal().orElseThrow();
     assertEquals(RefusalReason.SUBSTRATE_MISCONFIGURED, refusal.reason());
     assertTrue(
         refusal.getMessage().contains(ResumingHandler.class.getName()), refusal.getMessage());

@@ -21,6 +21,7 @@ import org.apache.kafka.clients.consumer.OffsetAndMetadata;
 import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.Uuid;
+import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 import org.apache.kafka.streams.KafkaStreams;
 import org.apache.kafka.streams.Topology;
 
@@ -56,14 +57,19 @@ final class LauncherFixture implements AutoCloseable {
   CausalStreams.Builder instance(Map<String, ?> settings) {
     node = new MarkingNode(NODE, Map.copyOf(topicIds));
     final Topology topology = new Topology();
-    topology.addSource("source", topicIds.keySet().toArray(new String[0]));
+    topology.addSource(
+        "source",
+        new ByteArrayDeserializer(),
+        new ByteArrayDeserializer(),
+        topicIds.keySet().toArray(new String[0]));
     topology.addProcessor("processor", node, "source");
     final Map<String, Object> all = new HashMap<>();
     all.put("application.id", applicationId);
     all.put("bootstrap.servers", cluster.bootstrapServers());
     all.put("state.dir", newDirectory().toString());
     all.put("commit.interval.ms", 100);
-    all.put("session.timeout.ms", 6_000);
+    all.put("session.timeout.ms", 2_000);
+    all.put("heartbeat.interval.ms", 500);
     all.put("parsley.directory.timeout.ms", 20_000);
     all.putAll(settings);
     return CausalStreams.builder(topology, all);
@@ -83,9 +89,13 @@ final class LauncherFixture implements AutoCloseable {
 
   void awaitRunning(CausalStreams streams) {
     Await.until(
-        () -> streams.state() == KafkaStreams.State.RUNNING,
-        Await.PATIENCE,
-        () -> "the instance runs; it is " + streams.state() + ", " + streams.failure());
+        () -> {
+          if (streams.failure().isPresent()) {
+            throw new IllegalStateException(streams.failure().get());
+          }
+          return streams.state() == KafkaStreams.State.RUNNING;
+        },
+        "the instance runs");
   }
 
   /** Sends a record and waits until the group has committed that it was read. */
@@ -107,8 +117,7 @@ final class LauncherFixture implements AutoCloseable {
   /** Feeds nothing: sends only. */
   long send(String topic, int partition, String value) {
     return cluster
-        .send(
-            new ProducerRecord<>(topic, partition, null, value.getBytes(StandardCharsets.UTF_8)))
+        .send(new ProducerRecord<>(topic, partition, null, value.getBytes(StandardCharsets.UTF_8)))
         .offset();
   }
 

@@ -23,9 +23,9 @@ import org.apache.kafka.streams.state.StoreBuilder;
 import org.apache.kafka.streams.state.Stores;
 
 /**
- * Stands in for a causal node where the launcher is what is tested: a plain store under the reserved
- * name that gets the rows a causal node would write, without the order. A record whose value begins
- * with {@code hold} is held for good, and one whose value is {@code fail} throws.
+ * Stands in for a causal node where the launcher is what is tested: a plain store under the
+ * reserved name that gets the rows a causal node would write, without the order. A record whose
+ * value begins with {@code hold} is held for good, and one whose value is {@code fail} throws.
  */
 final class MarkingNode implements ProcessorSupplier<byte[], byte[], byte[], byte[]> {
 
@@ -76,8 +76,7 @@ final class MarkingNode implements ProcessorSupplier<byte[], byte[], byte[], byt
       public void process(Record<byte[], byte[]> record) {
         final var metadata = context.recordMetadata().orElseThrow();
         final String topic = metadata.topic();
-        final byte[] channel =
-            new ChannelId(topicIds.get(topic), metadata.partition()).toBytes();
+        final byte[] channel = new ChannelId(topicIds.get(topic), metadata.partition()).toBytes();
         final byte[] offset = ByteBuffer.allocate(Long.BYTES).putLong(metadata.offset()).array();
         store.put(key('v'), new byte[] {2});
         store.put(key('n', topic.getBytes(StandardCharsets.UTF_8)), channel);

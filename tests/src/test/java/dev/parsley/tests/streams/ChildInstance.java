@@ -8,16 +8,23 @@ import java.util.List;
 import java.util.Map;
 import java.util.Scanner;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.apache.kafka.streams.KafkaStreams;
 
 /**
  * An instance in a JVM of its own, which can be killed. Arguments: the output topic, the received
  * topics with commas between them, and the settings as {@code key=value}. It prints {@link #RUNNING}
- * once it runs, and goes on until its input ends.
+ * once it runs and a line for each of its first copies, and goes on until its input ends.
  */
 final class ChildInstance {
 
   static final String RUNNING = "running";
+
+  /** What a line begins with that tells how many copies it has forwarded so far. */
+  static final String COPIED = "copied ";
+
+  /** So many copies are told of. */
+  private static final int TOLD_MAX = 10;
 
   private ChildInstance() {}
 
@@ -36,9 +43,18 @@ final class ChildInstance {
       settings.put(setting.substring(0, middle), setting.substring(middle + 1));
     }
     final CountDownLatch running = new CountDownLatch(1);
+    final AtomicInteger copied = new AtomicInteger();
     final CausalStreams instance =
         CausalStreams.builder(
-                CopyingNode.topology(List.of(arguments[1].split(",")), arguments[0]), settings)
+                CopyingNode.topology(
+                    List.of(arguments[1].split(",")),
+                    arguments[0],
+                    origin -> {
+                      if (copied.incrementAndGet() <= TOLD_MAX) {
+                        System.out.println(COPIED + copied);
+                      }
+                    }),
+                settings)
             .stateListener(
                 (now, before) -> {
                   if (now == KafkaStreams.State.RUNNING) {

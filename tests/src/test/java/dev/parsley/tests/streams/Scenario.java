@@ -54,7 +54,8 @@ final class Scenario implements AutoCloseable {
   private final List<CausalStreams> instances = new ArrayList<>();
   private final List<ChildJvm> children = new ArrayList<>();
   private final List<Path> directories = new ArrayList<>();
-  private long clockMs = 1_700_000_000_000L;
+  // The brokers' retention judges by the records' own time.
+  private long clockMs = System.currentTimeMillis();
 
   /** An application that receives topics of one partition each. */
   static Scenario of(boolean transactionalStores, String... topics) {
@@ -136,6 +137,7 @@ final class Scenario implements AutoCloseable {
     // Of a killed instance whose transactional id nobody takes over.
     settings.put("producer.transaction.timeout.ms", "4000");
     settings.put("producer.linger.ms", "5");
+    settings.put("fetch.max.wait.ms", "50"); // A close waits for the fetch that is on its way.
     settings.put("parsley.directory.timeout.ms", "30000");
     return settings;
   }
@@ -145,8 +147,16 @@ final class Scenario implements AutoCloseable {
   }
 
   CausalStreams.Builder instance(Path stateDirectory) {
-    return CausalStreams.builder(
-        CopyingNode.topology(topics(), output), settings(stateDirectory));
+    return instance(stateDirectory, Map.of());
+  }
+
+  /**
+   * @param more settings over the usual ones
+   */
+  CausalStreams.Builder instance(Path stateDirectory, Map<String, String> more) {
+    final Map<String, String> settings = settings(stateDirectory);
+    settings.putAll(more);
+    return CausalStreams.builder(CopyingNode.topology(topics(), output), settings);
   }
 
   /** Starts an instance and waits until it runs. */
@@ -170,25 +180,35 @@ final class Scenario implements AutoCloseable {
   static void awaitRunning(CausalStreams instance) {
     Await.until(
         () -> {
-          instance.failure().ifPresent(Scenario::fail);
+          requireNoFailure(instance);
           return instance.state() == KafkaStreams.State.RUNNING;
         },
         Await.PATIENCE,
         () -> "the instance runs; it is " + instance.state());
   }
 
-  private static void fail(Throwable failure) {
-    throw new AssertionError("the instance has stopped", failure);
+  static void requireNoFailure(CausalStreams instance) {
+    instance
+        .failure()
+        .ifPresent(
+            failure -> {
+              throw new AssertionError("the instance has stopped", failure);
+            });
   }
 
   /** Closes an instance so that its partitions are free at once and not at its session's end. */
   void stop(CausalStreams instance) {
+    instances.remove(instance);
     instance
         .kafkaStreams()
         .close(
             CloseOptions.timeout(Await.PATIENCE)
                 .withGroupMembershipOperation(GroupMembershipOperation.LEAVE_GROUP));
     instance.close();
+  }
+
+  private void stopAll() {
+    List.copyOf(instances).forEach(this::stop);
   }
 
   /** Starts an instance in a JVM of its own and waits until it runs. */
@@ -210,7 +230,7 @@ final class Scenario implements AutoCloseable {
     }
     Await.until(
         () -> {
-          instances.forEach(instance -> instance.failure().ifPresent(Scenario::fail));
+          instances.forEach(Scenario::requireNoFailure);
           final Map<TopicPartition, Long> committed = cluster.committedOffsets(applicationId);
           return last.entrySet().stream()
               .allMatch(end -> committed.getOrDefault(end.getKey(), 0L) > end.getValue());
@@ -250,7 +270,7 @@ final class Scenario implements AutoCloseable {
   void requireCausal(List<ConsumerRecord<byte[], byte[]>> expected) {
     awaitCopies(expected.size());
     awaitAllRead();
-    instances.forEach(this::stop);
+    stopAll();
     Judge.requireCausal(topicIds, expected, copies());
   }
 
@@ -282,7 +302,7 @@ final class Scenario implements AutoCloseable {
   @Override
   public void close() {
     children.forEach(ChildJvm::kill);
-    instances.forEach(this::stop);
+    stopAll();
     producer.close();
     cluster.close();
     directories.forEach(Directories::delete);

@@ -127,6 +127,9 @@ public final class BrokerSettings {
     properties.put("transaction.state.log.replication.factor", "1");
     properties.put("transaction.state.log.min.isr", "1");
     properties.put("transaction.state.log.num.partitions", "1");
+    // The transaction of a killed producer ends soon after its own timeout, which is only looked at
+    // every 10 s by default.
+    properties.put("transaction.abort.timed.out.transaction.cleanup.interval.ms", "500");
     properties.put("share.coordinator.state.topic.replication.factor", "1");
     properties.put("share.coordinator.state.topic.min.isr", "1");
     properties.put("group.initial.rebalance.delay.ms", "0");

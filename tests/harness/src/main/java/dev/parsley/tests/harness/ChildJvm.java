@@ -13,6 +13,7 @@ import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
 
 /**
  * A main class in a JVM of its own, with this JVM's Java and class path, which can be killed with
@@ -179,12 +180,30 @@ public final class ChildJvm implements AutoCloseable {
   /** Which of this JVM's own options a child is started with as well. */
   private static final class JvmOptions {
     private static final List<String> PREFIXES =
-        List.of("-Xcheck:", "-XX:", "-ea", "-Dorg.slf4j.", "--enable-native-access");
+        List.of(
+            "-Xcheck:",
+            "-XX:",
+            "-ea",
+            "-Dorg.slf4j.",
+            "-Djava.io.tmpdir=",
+            "--enable-native-access");
+
+    private static final String LOG_FILE = "-Dorg.slf4j.simpleLogger.logFile=";
+
+    private static final AtomicInteger CHILDREN = new AtomicInteger();
 
     static Collection<String> inherited() {
       return java.lang.management.ManagementFactory.getRuntimeMXBean().getInputArguments().stream()
           .filter(option -> PREFIXES.stream().anyMatch(option::startsWith))
+          .map(JvmOptions::withItsOwnLog)
           .toList();
+    }
+
+    /** Two processes that write to one log file destroy what the other wrote. */
+    private static String withItsOwnLog(String option) {
+      return option.startsWith(LOG_FILE) && !option.endsWith("System.err")
+          ? option + ".child-" + CHILDREN.incrementAndGet()
+          : option;
     }
   }
 }
