@@ -5,7 +5,9 @@ use bytes::Bytes;
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 use parsley_core::causes;
 use parsley_core::held::Record;
-use parsley_core::{BUDGET_BYTES_DEFAULT, Cause, CausesHeader, ChannelId, Engine, Next, Position, Receipt, Received};
+use parsley_core::{
+    BUDGET_BYTES_DEFAULT, Cause, CausesHeader, ChannelId, Engine, Next, Position, Receipt, Received,
+};
 use parsley_store::{MemoryBackend, MemoryDisk, OrderingStore};
 
 /// Records per measured run, with one flush at its end: what a commit interval sees.
@@ -92,7 +94,8 @@ fn release_all((mut engine, mut store): (Engine, OrderingStore<MemoryBackend>)) 
 }
 
 fn benchmarks(criterion: &mut Criterion) {
-    let record = Record { timestamp: 0, key: None, value: Some(Bytes::from(vec![0; 100])), headers: Vec::new() };
+    let record =
+        Record { timestamp: 0, key: None, value: Some(Bytes::from(vec![0; 100])), headers: Vec::new() };
     let record = record.encode().expect("the record is small");
     let mut group = criterion.benchmark_group("engine");
     group.throughput(Throughput::Elements(RECORDS.unsigned_abs()));

@@ -263,7 +263,7 @@ impl Engine {
             return Err(refusal.at(channel.id).position(position).bound(last.get()));
         }
         channel.fed_now = Some(position);
-        within_budget(&self.table, self.budget_bytes, channel.id)?;
+        within_budget(&self.table, self.budget_bytes, channel.id, position)?;
         if channel.fed_up_to >= Some(position.get()) {
             return covered(channel, position);
         }
@@ -309,7 +309,7 @@ impl Engine {
             CausesHeader::Once(Some(bytes)) if bytes.len() > self.budget_bytes => {
                 let detail =
                     format!("the causes take {} bytes, the budget is {}", bytes.len(), self.budget_bytes);
-                refuse(Reason::MetadataBudgetExceeded, detail)
+                Err(over_budget(detail, self.budget_bytes).at(self.channels[place].id).position(position))
             }
             CausesHeader::Once(Some(bytes)) => Ok(bytes),
         }
@@ -339,7 +339,7 @@ impl Engine {
         let own = channel.slot.find(channel.id, &mut self.table);
         self.table.raise_frontier(std::iter::once((own, position)));
         self.headers[place].deliver(&mut self.table);
-        within_budget(&self.table, self.budget_bytes, channel.id)
+        within_budget(&self.table, self.budget_bytes, channel.id, position)
     }
 
     /// False when [`Self::next`] would certainly answer [`Next::None`].
@@ -369,7 +369,7 @@ impl Engine {
         self.table.raise_frontier(std::iter::once((own, head.position)));
         self.table.find_slots(&head.causes, &mut self.slots);
         self.table.raise_past(self.slots.iter().copied().zip(head.causes.iter().map(|cause| cause.position)));
-        within_budget(&self.table, self.budget_bytes, channel.id)?;
+        within_budget(&self.table, self.budget_bytes, channel.id, head.position)?;
         let index = channel.index;
         self.load_head(place, rows)?;
         let current =
@@ -555,13 +555,24 @@ impl Engine {
 }
 
 /// Applied to the frontier after each receipt and each delivery, whether or not it grew.
-fn within_budget(table: &ChannelTable, budget_bytes: usize, channel: ChannelId) -> Result<(), Refusal> {
+fn within_budget(
+    table: &ChannelTable,
+    budget_bytes: usize,
+    channel: ChannelId,
+    position: Position,
+) -> Result<(), Refusal> {
     let width = table.stamp().len();
     if width <= budget_bytes {
         return Ok(());
     }
     let detail = format!("the causes of this task's sends take {width} bytes, the budget is {budget_bytes}");
-    Err(Refusal::new(Reason::MetadataBudgetExceeded, detail).at(channel))
+    Err(over_budget(detail, budget_bytes).at(channel).position(position))
+}
+
+fn over_budget(detail: String, budget_bytes: usize) -> Refusal {
+    // A budget that no i64 holds bounds nothing that memory holds.
+    Refusal::new(Reason::MetadataBudgetExceeded, detail)
+        .bound(i64::try_from(budget_bytes).unwrap_or(i64::MAX))
 }
 
 fn stored_row(channel: ChannelId, position: Position, rows: &dyn Rows) -> Result<Bytes, Fault> {

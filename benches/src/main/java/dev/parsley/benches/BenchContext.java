@@ -94,12 +94,7 @@ final class BenchContext extends AbstractProcessorContext<Object, Object> {
 
   @Override
   public void logChange(
-      String store,
-      Bytes key,
-      byte[] value,
-      long timestamp,
-      Headers headers,
-      Position position) {
+      String store, Bytes key, byte[] value, long timestamp, Headers headers, Position position) {
     logged++;
     if (key.get()[0] == 'h') {
       loggedHolds++;
@@ -208,8 +203,7 @@ final class BenchContext extends AbstractProcessorContext<Object, Object> {
   }
 
   @Override
-  public <K, V> void forward(
-      FixedKeyRecord<K, V> record, String child) {
+  public <K, V> void forward(FixedKeyRecord<K, V> record, String child) {
     throw notHere();
   }
 

@@ -65,8 +65,7 @@ final class HeldRecords {
     final BatchingStateRestoreCallback restore =
         (BatchingStateRestoreCallback) elsewhere.context().restoreCallback();
     for (int from = 0; from < changelog.size(); from += RESTORE_BATCH) {
-      restore.restoreAll(
-          changelog.subList(from, Math.min(from + RESTORE_BATCH, changelog.size())));
+      restore.restoreAll(changelog.subList(from, Math.min(from + RESTORE_BATCH, changelog.size())));
     }
     elsewhere.store().commit(Map.of(elsewhere.changelog(), (long) changelog.size()));
     elsewhere.start();

@@ -13,8 +13,8 @@ import org.apache.kafka.common.header.internals.RecordHeaders;
 import org.apache.kafka.streams.StreamsConfig;
 
 /**
- * The node's own cost per record, in order: the same loop with the node and without it, on a context
- * that drops what it gets, with a commit every {@value #COMMIT_EVERY} records.
+ * The node's own cost per record, in order: the same loop with the node and without it, on a
+ * context that drops what it gets, with a commit every {@value #COMMIT_EVERY} records.
  */
 final class NodeCost {
 
@@ -47,8 +47,8 @@ final class NodeCost {
     Arrays.sort(causal);
     final double median = causal[ROUNDS / 2] - plain[ROUNDS / 2];
     System.out.printf(
-        "node cost      loop without %.0f ns, with %.0f ns of thread time per record (medians of %d, lowest %.0f and"
-            + " %.0f)%n",
+        "node cost      loop without %.0f ns, with %.0f ns of thread time per record (medians of"
+            + " %d, lowest %.0f and %.0f)%n",
         plain[ROUNDS / 2], causal[ROUNDS / 2], ROUNDS, plain[0], causal[0]);
     System.out.printf(
         "RESULT node-cost-ns-per-record=%.0f commit-every=%d%n", median, COMMIT_EVERY);

@@ -24,8 +24,9 @@ import org.apache.kafka.streams.processor.api.ProcessorSupplier;
 import org.apache.kafka.streams.processor.api.Record;
 
 /**
- * Records a second through a broker, exactly once, with the node and without it, in turn. The broker
- * is a process of its own on the same machine; both topologies read the same topic from its start.
+ * Records a second through a broker, exactly once, with the node and without it, in turn. The
+ * broker is a process of its own on the same machine; both topologies read the same topic from its
+ * start.
  */
 final class Throughput {
 

@@ -1,8 +1,8 @@
 package dev.parsley.benches;
 
+import dev.parsley.streams.CausalProcessor;
 import dev.parsley.streams.Causes;
 import dev.parsley.streams.ChannelId;
-import dev.parsley.streams.CausalProcessor;
 import dev.parsley.streams.TopicDirectory;
 import java.util.Map;
 import org.apache.kafka.common.Uuid;
@@ -44,9 +44,7 @@ final class Workload {
 
   static ProcessorSupplier<byte[], byte[], byte[], byte[]> node(
       Map<String, Uuid> topicIds, String... topics) {
-    return node(topics)
-        .directory(TopicDirectory.fixed(topicIds))
-        .processing(Forwarding::new);
+    return node(topics).directory(TopicDirectory.fixed(topicIds)).processing(Forwarding::new);
   }
 
   /** Forwards what it gets, unchanged. */

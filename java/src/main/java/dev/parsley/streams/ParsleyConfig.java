@@ -79,24 +79,24 @@ public final class ParsleyConfig extends AbstractConfig {
               16L * MIB,
               Range.between(64L * KIB, Long.MAX_VALUE),
               Importance.LOW,
-              "Bytes of the block cache that all ordering stores of the process share. The first"
-                  + " store opened in the process decides.")
+              "Bytes of the block cache that the ordering stores of the process share which were"
+                  + " opened with the same cache and write buffer sizes.")
           .define(
               WRITE_BUFFER_BYTES,
               Type.LONG,
               32L * MIB,
               Range.between(64L * KIB, Long.MAX_VALUE),
               Importance.LOW,
-              "Bytes of write buffer that all ordering stores of the process share. The first store"
-                  + " opened in the process decides.")
+              "Bytes of write buffer that the ordering stores of the process share which were"
+                  + " opened with the same cache and write buffer sizes.")
           .define(
               BACKGROUND_THREADS,
               Type.INT,
               2,
               Range.between(1, 64),
               Importance.LOW,
-              "Threads that flush and compact for all ordering stores of the process. The first"
-                  + " store opened in the process decides.")
+              "Threads that flush and compact for all ordering stores of the process. The largest"
+                  + " number that was asked for holds.")
           .define(
               FIRST_POSITIONS,
               Type.STRING,

@@ -122,9 +122,9 @@ class CausalRefusalTest {
                   driver.pipe(
                       ORDERS, "wider", afterOrder(0).plus(new ChannelId(Uuid.randomUuid(), 1), 1)));
 
-      assertTrue(
-          refusal.getMessage().contains("the budget is " + CAUSES_OF_ONE_BYTES),
-          refusal.getMessage());
+      assertEquals(OptionalLong.of(CAUSES_OF_ONE_BYTES), refusal.bound());
+      assertEquals(OptionalLong.of(1), refusal.position());
+      assertEquals(Optional.of(ORDERS_0), refusal.channel());
     }
   }
 

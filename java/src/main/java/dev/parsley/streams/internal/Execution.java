@@ -5,9 +5,10 @@ import dev.parsley.streams.ChannelId;
 import dev.parsley.streams.RefusalException;
 import dev.parsley.streams.RefusalReason;
 import java.nio.ByteBuffer;
-import java.util.Map;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.function.Supplier;
-import org.apache.kafka.common.Uuid;
 import org.apache.kafka.common.header.Header;
 import org.apache.kafka.common.header.internals.RecordHeader;
 
@@ -22,25 +23,42 @@ import org.apache.kafka.common.header.internals.RecordHeader;
 final class Execution {
 
   private final long store;
-  private final Map<Uuid, String> topicNames;
+  private final long budgetBytes;
+  private final List<? extends ReceivedTopic<?, ?>> received;
   private Header stamp;
   private RefusalException refused;
 
-  Execution(long store, Map<Uuid, String> topicNames) {
+  Execution(long store, long budgetBytes, List<? extends ReceivedTopic<?, ?>> received) {
     this.store = store;
-    this.topicNames = topicNames;
+    this.budgetBytes = budgetBytes;
+    this.received = received;
   }
 
-  /**
-   * Restores the engine of a store.
-   *
-   * @param config as {@link NativeEngine#open} reads it
-   * @param topicNames of the declared topics, for messages
-   */
-  static Execution open(long store, byte[] config, Map<Uuid, String> topicNames) {
-    final Execution execution = new Execution(store, topicNames);
-    execution.run(() -> NativeEngine.open(store, config));
+  /** Restores the engine of a store. */
+  static Execution open(
+      long store, long budgetBytes, List<? extends ReceivedTopic<?, ?>> received) {
+    final Execution execution = new Execution(store, budgetBytes, received);
+    execution.run(() -> NativeEngine.open(store, execution.config()));
     return execution;
+  }
+
+  /** As {@link NativeEngine#open} reads it. */
+  private byte[] config() {
+    int size = Long.BYTES + Integer.BYTES;
+    final List<byte[]> names = new ArrayList<>();
+    for (ReceivedTopic<?, ?> topic : received) {
+      final byte[] name = topic.name().getBytes(StandardCharsets.UTF_8);
+      names.add(name);
+      size += Integer.BYTES + name.length + ChannelId.BYTES + Long.BYTES;
+    }
+    final ByteBuffer out = ByteBuffer.allocate(size);
+    out.putLong(budgetBytes).putInt(received.size());
+    for (int i = 0; i < names.size(); i++) {
+      final ReceivedTopic<?, ?> topic = received.get(i);
+      out.putInt(names.get(i).length).put(names.get(i));
+      out.put(topic.channel().toBytes()).putLong(topic.start());
+    }
+    return out.array();
   }
 
   byte[] knownTopics() {
@@ -120,11 +138,6 @@ final class Execution {
     }
   }
 
-  /** The name of a topic among those declared; null when it is none of them. */
-  String topicName(Uuid topicId) {
-    return topicNames.get(topicId);
-  }
-
   private void run(Runnable engineCall) {
     call(
         () -> {
@@ -142,21 +155,23 @@ final class Execution {
   }
 
   private RefusalException converted(NativeRefusal e) {
-    ChannelId channel = null;
-    String topic = null;
-    if (e.channelId() != null) {
-      final ByteBuffer in = ByteBuffer.wrap(e.channelId());
-      final Uuid topicId = new Uuid(in.getLong(), in.getLong());
-      topic = topicName(topicId);
-      channel = new ChannelId(topicId, in.getInt());
-    }
+    final ChannelId channel = e.channelId() == null ? null : ChannelId.ofBytes(e.channelId());
     return new RefusalException(
         RefusalReason.valueOf(e.reason()), // An unknown name is a bug, and is thrown as one.
         e.getMessage(),
         channel,
-        topic,
+        topicName(channel),
         e.position(),
         e.bound(),
         e);
+  }
+
+  private String topicName(ChannelId channel) {
+    for (ReceivedTopic<?, ?> topic : received) {
+      if (topic.channel().equals(channel)) {
+        return topic.name();
+      }
+    }
+    return null; // A channel that is only named by causes, or was received in another life.
   }
 }

@@ -20,8 +20,8 @@ final class NativeStore {
   private NativeStore() {}
 
   /**
-   * Opens the store in a directory, which is made if there is none. The first one opened in the
-   * process decides the three sizes, which all share.
+   * Opens the store in a directory, which is made if there is none. Stores with equal sizes share
+   * them; of the threads, which all share, the largest number asked for holds.
    */
   static native long open(
       String directory, long blockCacheBytes, long writeBufferBytes, int backgroundThreads);

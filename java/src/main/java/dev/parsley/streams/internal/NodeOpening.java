@@ -7,7 +7,6 @@ import dev.parsley.streams.TopicDirectory;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
-import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
@@ -47,10 +46,7 @@ final class NodeOpening<K, V> {
    */
   Opened<K, V> open(long budgetBytes) {
     final List<ReceivedTopic<K, V>> received = receivedTopics();
-    final Map<Uuid, String> names = new HashMap<>();
-    received.forEach(topic -> names.put(topic.channel().topicId(), topic.name()));
-    final Execution execution =
-        Execution.open(store.handle(), engineConfig(budgetBytes, received), names);
+    final Execution execution = Execution.open(store.handle(), budgetBytes, received);
     final Set<Uuid> gone = goneTopics(execution, received);
     if (!gone.isEmpty()) {
       execution.topicsGone(packed(gone));
@@ -135,25 +131,6 @@ final class NodeOpening<K, V> {
       gone.addAll(directory.gone(asked));
     }
     return gone;
-  }
-
-  /** As {@link NativeEngine#open} reads it. */
-  private byte[] engineConfig(long budgetBytes, List<ReceivedTopic<K, V>> received) {
-    int size = Long.BYTES + Integer.BYTES;
-    final List<byte[]> names = new ArrayList<>();
-    for (ReceivedTopic<K, V> topic : received) {
-      final byte[] name = topic.name().getBytes(StandardCharsets.UTF_8);
-      names.add(name);
-      size += Integer.BYTES + name.length + ChannelId.BYTES + Long.BYTES;
-    }
-    final ByteBuffer out = ByteBuffer.allocate(size);
-    out.putLong(budgetBytes).putInt(received.size());
-    for (int i = 0; i < names.size(); i++) {
-      final ReceivedTopic<K, V> topic = received.get(i);
-      out.putInt(names.get(i).length).put(names.get(i));
-      out.put(topic.channel().toBytes()).putLong(topic.start());
-    }
-    return out.array();
   }
 
   private static byte[] packed(Set<Uuid> topicIds) {

@@ -15,7 +15,6 @@ import dev.parsley.streams.RefusalReason;
 import java.util.ArrayList;
 import java.util.Iterator;
 import java.util.List;
-import java.util.Map;
 import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.kafka.common.header.Header;
 import org.apache.kafka.common.header.Headers;
@@ -29,7 +28,7 @@ class HeadersTest {
 
   private static final byte[] STAMP = {1, 0};
 
-  private final Execution execution = new Execution(NativeStore.NO_STORE, Map.of());
+  private final Execution execution = new Execution(NativeStore.NO_STORE, 1, List.of());
 
   private StampedHeaders stamped(String... names) {
     return new StampedHeaders(headers(names), new RecordHeader(Causes.HEADER, STAMP), execution);

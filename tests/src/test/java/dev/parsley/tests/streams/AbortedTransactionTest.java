@@ -17,7 +17,9 @@ import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.function.Consumer;
 import org.apache.kafka.streams.KafkaStreams;
 
-/** A step that is not committed leaves no trace, and the same feed then gives the same deliveries. */
+/**
+ * A step that is not committed leaves no trace, and the same feed then gives the same deliveries.
+ */
 class AbortedTransactionTest {
 
   /** Longer than any test: nothing is committed but at the end. */

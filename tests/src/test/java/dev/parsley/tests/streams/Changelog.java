@@ -64,9 +64,7 @@ final class Changelog {
     cluster.send(new ProducerRecord<>(topic, 0, key, value));
   }
 
-  /**
-   * The rows of each transaction, told apart by the offsets that the markers between them take.
-   */
+  /** The rows of each transaction, told apart by the offsets that the markers between them take. */
   static List<List<ConsumerRecord<byte[], byte[]>>> transactions(
       Collection<ConsumerRecord<byte[], byte[]>> records) {
     final Map<Integer, Long> lastOffsets = new HashMap<>();

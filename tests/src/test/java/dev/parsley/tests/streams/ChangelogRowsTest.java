@@ -82,9 +82,7 @@ class ChangelogRowsTest {
 
   private static void requireLast(Scenario scenario, byte tag, ChannelId channel) {
     final byte[] id = channel.toBytes();
-    final ByteBuffer key =
-        ByteBuffer.allocate(1 + id.length).put(tag).put(id).flip();
-    assertEquals(
-        RECORDS - 1, ByteBuffer.wrap(scenario.changelog.rows(0).get(key)).getLong());
+    final ByteBuffer key = ByteBuffer.allocate(1 + id.length).put(tag).put(id).flip();
+    assertEquals(RECORDS - 1, ByteBuffer.wrap(scenario.changelog.rows(0).get(key)).getLong());
   }
 }

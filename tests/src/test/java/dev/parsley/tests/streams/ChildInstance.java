@@ -13,8 +13,8 @@ import org.apache.kafka.streams.KafkaStreams;
 
 /**
  * An instance in a JVM of its own, which can be killed. Arguments: the output topic, the received
- * topics with commas between them, and the settings as {@code key=value}. It prints {@link #RUNNING}
- * once it runs and a line for each of its first copies, and goes on until its input ends.
+ * topics with commas between them, and the settings as {@code key=value}. It prints {@link
+ * #RUNNING} once it runs and a line for each of its first copies, and goes on until its input ends.
  */
 final class ChildInstance {
 

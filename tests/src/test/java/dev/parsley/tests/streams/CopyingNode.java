@@ -22,8 +22,8 @@ import org.apache.kafka.streams.state.Stores;
 /**
  * The topology under test: one causal node whose processor copies each record to the output, with
  * the place it was read and the number of records its task has copied so far. The number comes from
- * a persistent store of the processor's own, so a count that is not 1, 2, 3... shows that this store
- * and the output were not committed together.
+ * a persistent store of the processor's own, so a count that is not 1, 2, 3... shows that this
+ * store and the output were not committed together.
  */
 final class CopyingNode {
 

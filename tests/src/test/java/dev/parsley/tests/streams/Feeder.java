@@ -93,8 +93,7 @@ final class Feeder implements AutoCloseable {
         final List<History.Event> chunk = new ArrayList<>();
         for (int partition = 0; partition < sent.length; partition++) {
           final List<History.Event> history = histories.get(partition);
-          final int room =
-              Math.min(CHUNK, copied.get(partition) + IN_FLIGHT_MAX - sent[partition]);
+          final int room = Math.min(CHUNK, copied.get(partition) + IN_FLIGHT_MAX - sent[partition]);
           final int end = Math.min(history.size(), sent[partition] + Math.max(0, room));
           chunk.addAll(history.subList(sent[partition], end));
           sent[partition] = end;

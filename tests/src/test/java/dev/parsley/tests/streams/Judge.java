@@ -54,8 +54,7 @@ final class Judge {
 
   /** What is wrong, in words; empty when nothing is. For one use. */
   List<String> violations(
-      Collection<ConsumerRecord<byte[], byte[]>> fed,
-      List<ConsumerRecord<byte[], byte[]>> copies) {
+      Collection<ConsumerRecord<byte[], byte[]>> fed, List<ConsumerRecord<byte[], byte[]>> copies) {
     final Map<Origin, ConsumerRecord<byte[], byte[]>> originals = new TreeMap<>();
     final Map<Channel, TreeSet<Long>> undelivered = new HashMap<>();
     final Map<Channel, Long> named = new HashMap<>();
@@ -78,7 +77,8 @@ final class Judge {
       } else {
         requireOrder(original, undelivered);
         requireContent(original, copy);
-        requireStamp(original, copy, due.computeIfAbsent(origin.partition(), p -> new HashMap<>()), named);
+        requireStamp(
+            original, copy, due.computeIfAbsent(origin.partition(), p -> new HashMap<>()), named);
         requireCount(origin, copy, counts.merge(origin.partition(), 1L, Long::sum));
       }
     }

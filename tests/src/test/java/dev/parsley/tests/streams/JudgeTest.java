@@ -156,8 +156,7 @@ class JudgeTest {
     final Headers headers = new RecordHeaders(originals.toArray());
     stamp.writeTo(headers);
     headers.add(Origin.HEADER, Origin.of(original).toBytes());
-    headers.add(
-        CopyingNode.COUNT_HEADER, ByteBuffer.allocate(Long.BYTES).putLong(count).array());
+    headers.add(CopyingNode.COUNT_HEADER, ByteBuffer.allocate(Long.BYTES).putLong(count).array());
     return at("output", copies.size(), key, value, timestamp, headers);
   }
 

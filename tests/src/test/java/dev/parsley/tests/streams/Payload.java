@@ -22,7 +22,9 @@ record Payload(byte[] key, byte[] value, List<Header> headers) {
     return new Payload(bytes(value), bytes(value), List.of());
   }
 
-  /** One of several shapes that are easily confused or damaged, with a number to tell them apart. */
+  /**
+   * One of several shapes that are easily confused or damaged, with a number to tell them apart.
+   */
   static Payload awkward(int number) {
     final byte[] text = bytes("number " + number);
     final List<Header> plain = List.of(new RecordHeader("number", text));

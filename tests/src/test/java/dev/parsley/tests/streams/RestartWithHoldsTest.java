@@ -17,7 +17,9 @@ import java.util.stream.Collectors;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.streams.processor.StateRestoreListener;
 
-/** What an instance holds when it ends is held by the next one, and delivered as it was received. */
+/**
+ * What an instance holds when it ends is held by the next one, and delivered as it was received.
+ */
 class RestartWithHoldsTest {
 
   private static final int HELD = 24;

@@ -58,8 +58,7 @@ class StateFormatTest {
       scenario.run(scenario.newDirectory());
       scenario.requireCausal(allBut(scenario, "orders", 2));
       assertEquals(List.of(), scenario.changelog.rowsOf(Changelog.HELD));
-      assertEquals(
-          VERSION_2[0], scenario.changelog.rowsOf(Changelog.VERSION).get(0).value()[0]);
+      assertEquals(VERSION_2[0], scenario.changelog.rowsOf(Changelog.VERSION).get(0).value()[0]);
     }
   }
 
@@ -90,8 +89,7 @@ class StateFormatTest {
       scenario.changelog.awaitHeld(8);
       scenario.awaitAllRead();
       scenario.stop(before);
-      final ConsumerRecord<byte[], byte[]> last =
-          scenario.changelog.rowsOf(Changelog.HELD).get(7);
+      final ConsumerRecord<byte[], byte[]> last = scenario.changelog.rowsOf(Changelog.HELD).get(7);
       final byte[] flipped = last.value().clone();
       flipped[flipped.length / 2] ^= 0x10;
       scenario.changelog.put(last.key(), flipped);
@@ -121,7 +119,9 @@ class StateFormatTest {
     assertEquals(List.of(), scenario.copied());
     assertEquals(rows, scenario.changelog.records().size());
     final var offsetsAfter = scenario.cluster.committedOffsets(scenario.applicationId);
-    offsetsAfter.keySet().retainAll(offsets.keySet()); // The first positions of a topic that had none.
+    offsetsAfter
+        .keySet()
+        .retainAll(offsets.keySet()); // The first positions of a topic that had none.
     assertEquals(offsets, offsetsAfter);
     return refusal;
   }
@@ -158,8 +158,7 @@ class StateFormatTest {
   private static List<ConsumerRecord<byte[], byte[]>> allBut(
       Scenario scenario, String name, long below) {
     final List<ConsumerRecord<byte[], byte[]>> rest = new ArrayList<>(scenario.fed());
-    rest.removeIf(
-        record -> record.topic().equals(scenario.topic(name)) && record.offset() < below);
+    rest.removeIf(record -> record.topic().equals(scenario.topic(name)) && record.offset() < below);
     return rest;
   }
 }

@@ -9,8 +9,8 @@ import org.apache.kafka.common.Uuid;
 import org.apache.kafka.common.header.Header;
 
 /**
- * Reads causes headers for the judge, written apart from the library's own decoder so that a mistake
- * there does not excuse itself.
+ * Reads causes headers for the judge, written apart from the library's own decoder so that a
+ * mistake there does not excuse itself.
  */
 final class WireCauses {
 
