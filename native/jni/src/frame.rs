@@ -98,6 +98,22 @@ impl<'local> Frame<'local> {
         Ok(array)
     }
 
+    /// Fills an array of exactly this length; false, and nothing is done, for another length or null.
+    pub(crate) fn fill(&self, array: &JByteArray<'local>, bytes: &[u8]) -> bool {
+        if array.as_raw().is_null() {
+            return false;
+        }
+        let env = self.raw();
+        // SAFETY: `env` is the environment the JVM passed to the running call; `array` is a byte array it passed as well.
+        let length = unsafe { ((**env).v1_1.GetArrayLength)(env, array.as_raw()) };
+        if usize::try_from(length) != Ok(bytes.len()) {
+            return false;
+        }
+        // SAFETY: as above; the array has room for exactly `length` bytes, and so many are there to be read.
+        unsafe { ((**env).v1_1.SetByteArrayRegion)(env, array.as_raw(), 0, length, bytes.as_ptr().cast()) };
+        true
+    }
+
     /// A string that may not be null.
     pub(crate) fn string(&mut self, string: &JString<'local>, what: &'static str) -> Result<String, Fault> {
         if string.as_raw().is_null() {

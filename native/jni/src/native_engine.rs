@@ -16,12 +16,15 @@ use crate::guard::{Fault, guard};
 use crate::packed::pack;
 use crate::stores::{OpenStore, with_store};
 
-/// What `receive` answers; [`DRAIN`] may be added.
+/// What `receive` answers; [`DRAIN`] and [`STAMPED`] may be added.
 const DUPLICATE: jint = 0;
 const DELIVERED: jint = 1;
 const PENDING: jint = 2;
 /// `next` may have something.
 const DRAIN: jint = 4;
+
+/// The stamp is in the array that was given for it.
+const STAMPED: jint = 8;
 
 /// What `next` answers.
 const NONE: jint = 0;
@@ -104,7 +107,7 @@ fn topics(ids: &[u8]) -> Result<Vec<TopicId>, Fault> {
     topics.ok_or_else(|| Fault::argument("a topic id is all zero"))
 }
 
-/// `int receive(long store, int channel, long offset, byte[] causes, int headerCount)`
+/// `int receive(long store, int channel, long offset, byte[] causes, int headerCount, byte[] stamp)`
 #[unsafe(no_mangle)]
 pub extern "system" fn Java_dev_parsley_streams_internal_NativeEngine_receive<'local>(
     env: EnvUnowned<'local>,
@@ -114,9 +117,15 @@ pub extern "system" fn Java_dev_parsley_streams_internal_NativeEngine_receive<'l
     offset: jlong,
     causes: JByteArray<'local>,
     header_count: jint,
+    stamp: JByteArray<'local>,
 ) -> jint {
     guard(env, store, |frame| {
-        with_store(store, |open| receive(frame, open, channel, offset, &causes, header_count))
+        with_store(store, |open| {
+            let code = receive(frame, open, channel, offset, &causes, header_count)?;
+            // Most records that are delivered at once are forwarded at once, and most stamps are as wide as the last.
+            let stamped = code & !DRAIN == DELIVERED && frame.fill(&stamp, open.task.stamp()?);
+            Ok(if stamped { code | STAMPED } else { code })
+        })
     })
 }
 

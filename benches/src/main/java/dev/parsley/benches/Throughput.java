@@ -5,6 +5,8 @@ import dev.parsley.streams.CausalStreams;
 import dev.parsley.streams.Causes;
 import dev.parsley.tests.harness.ChildBroker;
 import dev.parsley.tests.harness.Cluster;
+import java.lang.management.ManagementFactory;
+import java.lang.management.ThreadMXBean;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Arrays;
@@ -39,6 +41,8 @@ final class Throughput {
   private final Cluster cluster;
   private final Path directory;
 
+  private static final ThreadMXBean THREADS = ManagementFactory.getThreadMXBean();
+
   private Throughput(Cluster cluster, Path directory) {
     this.cluster = cluster;
     this.directory = directory;
@@ -58,15 +62,21 @@ final class Throughput {
     final double[] with = new double[ROUNDS];
     final double[] ratios = new double[ROUNDS];
     for (int round = -1; round < ROUNDS; round++) { // The first round warms up.
-      final double plain = runPlain(round);
-      final double causal = runCausal(round);
+      final Meter plain = runPlain(round);
+      final Meter causal = runCausal(round);
       if (round >= 0) {
-        without[round] = plain;
-        with[round] = causal;
-        ratios[round] = causal / plain;
+        without[round] = plain.perSecond;
+        with[round] = causal.perSecond;
+        ratios[round] = causal.perSecond / plain.perSecond;
         System.out.printf(
-            "throughput     round %d: without %.0f/s, with %.0f/s, ratio %.2f%n",
-            round + 1, plain, causal, ratios[round]);
+            "throughput     round %d: without %.0f/s, with %.0f/s, ratio %.2f; stream thread %.0f and"
+                + " %.0f ns per record%n",
+            round + 1,
+            plain.perSecond,
+            causal.perSecond,
+            ratios[round],
+            plain.threadNanos,
+            causal.threadNanos);
       }
     }
     Arrays.sort(without);
@@ -96,7 +106,7 @@ final class Throughput {
     }
   }
 
-  private double runPlain(int round) throws InterruptedException {
+  private Meter runPlain(int round) throws InterruptedException {
     final String out = out("plain", round);
     final Meter meter = new Meter();
     final Topology topology = new Topology();
@@ -111,7 +121,7 @@ final class Throughput {
     }
   }
 
-  private double runCausal(int round) throws InterruptedException {
+  private Meter runCausal(int round) throws InterruptedException {
     final String out = out("causal", round);
     final Meter meter = new Meter();
     final ProcessorSupplier<byte[], byte[], byte[], byte[]> node =
@@ -147,23 +157,28 @@ final class Throughput {
     private final CountDownLatch done = new CountDownLatch(1);
     private int count;
     private long begin;
+    private long beginThread;
     private volatile double perSecond;
+    private volatile double threadNanos;
 
     void count() {
       count++;
       if (count == WARM_UP) {
         begin = System.nanoTime();
+        beginThread = THREADS.getCurrentThreadCpuTime();
       } else if (count == RECORDS) {
-        perSecond = (RECORDS - WARM_UP) / ((System.nanoTime() - begin) / 1e9);
+        final double records = RECORDS - WARM_UP;
+        perSecond = records / ((System.nanoTime() - begin) / 1e9);
+        threadNanos = (THREADS.getCurrentThreadCpuTime() - beginThread) / records;
         done.countDown();
       }
     }
 
-    double await() throws InterruptedException {
+    Meter await() throws InterruptedException {
       if (!done.await(PATIENCE.toMillis(), TimeUnit.MILLISECONDS)) {
         throw new IllegalStateException("not all records came within " + PATIENCE);
       }
-      return perSecond;
+      return this;
     }
   }
 

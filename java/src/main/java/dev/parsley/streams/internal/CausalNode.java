@@ -38,7 +38,7 @@ final class CausalNode<K, V, KOut, VOut> implements Processor<byte[], byte[], KO
    */
   private static final Duration RESTART_DRAIN_DELAY = Duration.ofMillis(10);
 
-  private static final int KIND_MASK = NativeEngine.DRAIN - 1;
+  private static final int KIND_MASK = ~(NativeEngine.DRAIN | NativeEngine.STAMPED);
 
   private final NodeSettings<K, V> settings;
   private final Processor<K, V, KOut, VOut> application;

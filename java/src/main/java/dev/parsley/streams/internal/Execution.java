@@ -26,6 +26,11 @@ final class Execution {
   private final long budgetBytes;
   private final List<? extends ReceivedTopic<?, ?>> received;
   private Header stamp;
+  // Mostly a stamp is as wide as the last one and is asked for once a record, so the array for the
+  // next one goes along with the record, which saves a call.
+  private byte[] stampValue;
+  private int stampBytes;
+  private boolean stampIsHere;
   private RefusalException refused;
 
   Execution(long store, long budgetBytes, List<? extends ReceivedTopic<?, ?>> received) {
@@ -71,9 +76,15 @@ final class Execution {
 
   /** See {@link NativeEngine#receive}. */
   int receive(int channel, long offset, byte[] causes, int headerCount) {
-    stamp = null;
+    forgetStamp();
+    if (stampValue == null) {
+      stampValue = new byte[stampBytes];
+    }
     try { // Without a lambda, unlike the others: this one is called for every record.
-      return NativeEngine.receive(store, channel, offset, causes, headerCount);
+      final int answer =
+          NativeEngine.receive(store, channel, offset, causes, headerCount, stampValue);
+      stampIsHere = (answer & NativeEngine.STAMPED) != 0;
+      return answer;
     } catch (NativeRefusal e) {
       throw refuse(converted(e));
     }
@@ -81,12 +92,21 @@ final class Execution {
 
   /** See {@link NativeEngine#next}. */
   int next() {
-    stamp = null;
+    forgetStamp();
     try {
       return NativeEngine.next(store);
     } catch (NativeRefusal e) {
       throw refuse(converted(e));
     }
+  }
+
+  /** The frontier is about to change. An array that nobody was given is used again. */
+  private void forgetStamp() {
+    if (stamp != null) {
+      stamp = null;
+      stampValue = null;
+    }
+    stampIsHere = false;
   }
 
   byte[] released() {
@@ -113,7 +133,11 @@ final class Execution {
   /** The causes header for what is sent now. Kept until the frontier may have changed. */
   Header stamp() {
     if (stamp == null) {
-      stamp = new RecordHeader(Causes.HEADER, call(() -> NativeEngine.stamp(store)));
+      if (!stampIsHere) {
+        stampValue = call(() -> NativeEngine.stamp(store));
+        stampBytes = stampValue.length;
+      }
+      stamp = new RecordHeader(Causes.HEADER, stampValue);
     }
     return stamp;
   }

@@ -22,6 +22,9 @@ final class NativeEngine {
   /** Added to the answer of {@link #receive} when {@link #next} may have something. */
   static final int DRAIN = 4;
 
+  /** Added to {@link #DELIVERED} when the stamp is in the array that was given for it. */
+  static final int STAMPED = 8;
+
   /** What {@link #next} answers: nothing more is deliverable. */
   static final int NONE = 0;
 
@@ -56,8 +59,11 @@ final class NativeEngine {
    *
    * @param headerCount how many causes headers it has: 0, 1, or 2 for more than one
    * @param causes the header's value, which may be null, when there is one
+   * @param stamp filled with what {@link #stamp} would answer if the record is delivered and the
+   *     array is exactly as long; may be null
    */
-  static native int receive(long store, int channel, long offset, byte[] causes, int headerCount);
+  static native int receive(
+      long store, int channel, long offset, byte[] causes, int headerCount, byte[] stamp);
 
   static native int next(long store);
 

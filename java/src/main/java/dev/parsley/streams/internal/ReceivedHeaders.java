@@ -60,6 +60,9 @@ final class ReceivedHeaders {
 
   /** A copy of those that are not reserved, in order. */
   RecordHeaders visible() {
+    if (all.length == reservedCount) {
+      return new RecordHeaders(); // The common case: causes and nothing else.
+    }
     if (reservedCount == all.length) {
       return new RecordHeaders(); // Most records have none but the causes.
     }

@@ -191,7 +191,7 @@ class NativeHandleTest {
         () -> NativeEngine.close(store),
         () -> NativeEngine.knownTopics(store),
         () -> NativeEngine.topicsGone(store, new byte[0]),
-        () -> NativeEngine.receive(store, 0, 0, null, 0),
+        () -> NativeEngine.receive(store, 0, 0, null, 0, null),
         () -> NativeEngine.next(store),
         () -> NativeEngine.released(store),
         () -> NativeEngine.hold(store, new byte[0]),
