@@ -32,9 +32,13 @@ import org.apache.kafka.streams.processor.api.Record;
  */
 final class Throughput {
 
-  private static final int RECORDS = 400_000;
-  private static final int WARM_UP = 100_000;
+  private static final int RECORDS = 1_000_000;
+  private static final int WARM_UP = 250_000;
   private static final int ROUNDS = 5;
+
+  /** Rounds that are not counted: the compiler is still at work in them. */
+  private static final int ROUNDS_TO_WARM_UP = 2;
+
   private static final Duration PATIENCE = Duration.ofMinutes(3);
   private static final String IN = "bench-in";
 
@@ -61,7 +65,7 @@ final class Throughput {
     final double[] without = new double[ROUNDS];
     final double[] with = new double[ROUNDS];
     final double[] ratios = new double[ROUNDS];
-    for (int round = -1; round < ROUNDS; round++) { // The first round warms up.
+    for (int round = -ROUNDS_TO_WARM_UP; round < ROUNDS; round++) {
       final Meter plain = runPlain(round);
       final Meter causal = runCausal(round);
       if (round >= 0) {
@@ -137,14 +141,14 @@ final class Throughput {
   }
 
   private String out(String kind, int round) {
-    final String topic = "bench-out-" + kind + "-" + (round + 1);
+    final String topic = "bench-out-" + kind + "-" + (round + ROUNDS_TO_WARM_UP);
     cluster.createTopic(topic, 1);
     return topic;
   }
 
   private Properties settings(String kind, int round) {
     final Properties settings = new Properties();
-    settings.put(StreamsConfig.APPLICATION_ID_CONFIG, "bench-" + kind + "-" + (round + 1));
+    settings.put(StreamsConfig.APPLICATION_ID_CONFIG, "bench-" + kind + "-" + (round + ROUNDS_TO_WARM_UP));
     settings.put(StreamsConfig.BOOTSTRAP_SERVERS_CONFIG, cluster.bootstrapServers());
     settings.put(StreamsConfig.STATE_DIR_CONFIG, directory.toString());
     settings.put(StreamsConfig.PROCESSING_GUARANTEE_CONFIG, StreamsConfig.EXACTLY_ONCE_V2);

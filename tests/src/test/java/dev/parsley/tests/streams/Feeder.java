@@ -27,6 +27,7 @@ final class Feeder implements AutoCloseable {
   private final AtomicIntegerArray copied;
   private final AtomicReference<Throwable> failure = new AtomicReference<>();
   private final Thread thread = new Thread(this::run, "feeder");
+  private volatile int sentMax = Integer.MAX_VALUE;
   private volatile boolean stopped;
 
   private Feeder(Scenario scenario, List<List<History.Event>> histories) {
@@ -42,6 +43,12 @@ final class Feeder implements AutoCloseable {
     final Feeder feeder = new Feeder(scenario, histories);
     feeder.thread.start();
     return feeder;
+  }
+
+  /** Pauses each partition when so many of its events are sent; to be called again with more. */
+  Feeder pauseAt(int eventsPerPartition) {
+    sentMax = eventsPerPartition;
+    return this;
   }
 
   /** Waits until so many copies are committed, over all partitions. */
@@ -71,7 +78,7 @@ final class Feeder implements AutoCloseable {
     Await.until(this::isDone, "the feeder ends");
   }
 
-  private int copies() {
+  int copies() {
     int copies = 0;
     for (int partition = 0; partition < copied.length(); partition++) {
       copies += copied.get(partition);
@@ -94,7 +101,10 @@ final class Feeder implements AutoCloseable {
         for (int partition = 0; partition < sent.length; partition++) {
           final List<History.Event> history = histories.get(partition);
           final int room = Math.min(CHUNK, copied.get(partition) + IN_FLIGHT_MAX - sent[partition]);
-          final int end = Math.min(history.size(), sent[partition] + Math.max(0, room));
+          final int end =
+              Math.min(
+                  Math.min(history.size(), Math.max(sentMax, sent[partition])),
+                  sent[partition] + Math.max(0, room));
           chunk.addAll(history.subList(sent[partition], end));
           sent[partition] = end;
         }

@@ -61,4 +61,13 @@ final class History {
     placed.sort(Comparator.comparingInt(Placed::place)); // Stable, so a topic keeps its order.
     return placed.stream().map(Placed::event).toList();
   }
+
+  /** The highest offset that a topic's events will lie at. */
+  static long lastOffset(List<Event> events, String topic) {
+    return events.stream()
+        .filter(event -> event.topic().equals(topic))
+        .mapToLong(Event::offset)
+        .max()
+        .orElseThrow();
+  }
 }

@@ -40,7 +40,7 @@ import org.apache.kafka.streams.KafkaStreams;
 final class Scenario implements AutoCloseable {
 
   /** Short, because a killed member's partitions wait so long for their next owner. */
-  private static final int SESSION_TIMEOUT_MS = 3_000;
+  private static final int SESSION_TIMEOUT_MS = 2_000;
 
   final Cluster cluster = new Cluster(InProcessBroker.shared().bootstrapServers());
   final String applicationId = "streams-" + UUID.randomUUID();
@@ -76,6 +76,15 @@ final class Scenario implements AutoCloseable {
   /** The full name of a topic. */
   String topic(String name) {
     return applicationId + "." + name;
+  }
+
+  /** The full names and ids of some of the topics. */
+  Map<String, Uuid> topicIds(String... names) {
+    final Map<String, Uuid> some = new TreeMap<>();
+    for (String name : names) {
+      some.put(topic(name), topicIds.get(topic(name)));
+    }
+    return some;
   }
 
   /** The channel of a topic's first partition. */
@@ -133,7 +142,7 @@ final class Scenario implements AutoCloseable {
     settings.put("enable.transactional.statestores", Boolean.toString(transactionalStores));
     settings.put("commit.interval.ms", "100");
     settings.put("session.timeout.ms", Integer.toString(SESSION_TIMEOUT_MS));
-    settings.put("heartbeat.interval.ms", "300");
+    settings.put("heartbeat.interval.ms", "200");
     // Of a killed instance whose transactional id nobody takes over.
     settings.put("producer.transaction.timeout.ms", "4000");
     settings.put("producer.linger.ms", "5");

@@ -25,6 +25,10 @@ class StandbySwapTest {
   private static final int PARTITIONS = 2;
   private static final int EVENTS_PER_PARTITION = 1_500;
   private static final int DISPLACEMENT = 60;
+
+  /** From here on events are kept for the kill, however long the instance took to come back. */
+  private static final int LAST_PART = 900;
+
   private static final Map<String, String> WITH_STANDBY = Map.of("num.standby.replicas", "1");
 
   @WithBothStoreModes
@@ -33,22 +37,14 @@ class StandbySwapTest {
     try (Scenario scenario =
         new Scenario(transactionalStores, PARTITIONS, "orders", "payments", "late")) {
       final List<List<History.Event>> histories = new ArrayList<>();
-      final Map<String, Uuid> flowing =
-          Map.of(
-              scenario.topic("orders"), scenario.topicIds.get(scenario.topic("orders")),
-              scenario.topic("payments"), scenario.topicIds.get(scenario.topic("payments")));
+      final Map<String, Uuid> flowing = scenario.topicIds("orders", "payments");
       for (int partition = 0; partition < PARTITIONS; partition++) {
         histories.add(
             History.overtaking(
                 flowing, partition, EVENTS_PER_PARTITION, DISPLACEMENT, SEED + partition));
         // Held all the time, until the last order comes.
         final String orders = scenario.topic("orders");
-        final long last =
-            histories.get(partition).stream()
-                .filter(event -> event.topic().equals(orders))
-                .mapToLong(History.Event::offset)
-                .max()
-                .orElseThrow();
+        final long last = History.lastOffset(histories.get(partition), orders);
         final Causes causes =
             Causes.of(new ChannelId(scenario.topicIds.get(orders), partition), last);
         scenario.feed(
@@ -63,16 +59,18 @@ class StandbySwapTest {
       awaitOneTaskAndOneStandby(instance);
       scenario.changelog.awaitHeld(PARTITIONS);
 
-      try (Feeder feeder = Feeder.start(scenario, histories)) {
+      try (Feeder feeder = Feeder.start(scenario, histories).pauseAt(LAST_PART)) {
         feeder.awaitCopies(400);
         scenario.stop(instance); // The child goes on with its standby.
         feeder.awaitCopies(1_000);
         instance = scenario.run(scenario.instance(here, WITH_STANDBY).build());
         awaitOneTaskAndOneStandby(instance);
-        feeder.awaitCopies(1_600);
         assertFalse(scenario.changelog.rowsOf(Changelog.HELD).isEmpty());
+        final int before = feeder.copies();
+        feeder.pauseAt(EVENTS_PER_PARTITION);
+        feeder.awaitCopies(before + 100);
         assertFalse(feeder.isDone());
-        child.kill();
+        child.kill(); // The instance goes on with its own.
         feeder.awaitDone();
       }
       scenario.requireCausal();
