@@ -73,8 +73,8 @@ final class Throughput {
         with[round] = causal.perSecond;
         ratios[round] = causal.perSecond / plain.perSecond;
         System.out.printf(
-            "throughput     round %d: without %.0f/s, with %.0f/s, ratio %.2f; stream thread %.0f and"
-                + " %.0f ns per record%n",
+            "throughput     round %d: without %.0f/s, with %.0f/s, ratio %.2f; stream thread %.0f"
+                + " and %.0f ns per record%n",
             round + 1,
             plain.perSecond,
             causal.perSecond,
@@ -148,7 +148,8 @@ final class Throughput {
 
   private Properties settings(String kind, int round) {
     final Properties settings = new Properties();
-    settings.put(StreamsConfig.APPLICATION_ID_CONFIG, "bench-" + kind + "-" + (round + ROUNDS_TO_WARM_UP));
+    settings.put(
+        StreamsConfig.APPLICATION_ID_CONFIG, "bench-" + kind + "-" + (round + ROUNDS_TO_WARM_UP));
     settings.put(StreamsConfig.BOOTSTRAP_SERVERS_CONFIG, cluster.bootstrapServers());
     settings.put(StreamsConfig.STATE_DIR_CONFIG, directory.toString());
     settings.put(StreamsConfig.PROCESSING_GUARANTEE_CONFIG, StreamsConfig.EXACTLY_ONCE_V2);

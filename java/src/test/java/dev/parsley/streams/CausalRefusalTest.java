@@ -34,6 +34,7 @@ import org.apache.kafka.streams.StreamsConfig;
 import org.apache.kafka.streams.Topology;
 import org.apache.kafka.streams.errors.LogAndContinueExceptionHandler;
 import org.apache.kafka.streams.errors.LogAndContinueProcessingExceptionHandler;
+import org.apache.kafka.streams.processor.LogAndSkipOnInvalidTimestamp;
 import org.apache.kafka.streams.processor.PunctuationType;
 import org.apache.kafka.streams.processor.api.ContextualProcessor;
 import org.apache.kafka.streams.processor.api.ProcessorContext;
@@ -440,7 +441,7 @@ class CausalRefusalTest {
   }
 
   @Test
-  void shouldRefuseHandlersThatContinue() {
+  void shouldRefuseWhatPassesOverRecords() {
     refusedAtStart(
         with(
             StreamsConfig.PROCESSING_EXCEPTION_HANDLER_CLASS_CONFIG,
@@ -449,6 +450,10 @@ class CausalRefusalTest {
         with(
             StreamsConfig.DESERIALIZATION_EXCEPTION_HANDLER_CLASS_CONFIG,
             LogAndContinueExceptionHandler.class.getName()));
+    refusedAtStart(
+        with(
+            StreamsConfig.DEFAULT_TIMESTAMP_EXTRACTOR_CLASS_CONFIG,
+            LogAndSkipOnInvalidTimestamp.class));
   }
 
   @Test

@@ -21,6 +21,7 @@ import org.apache.kafka.streams.Topology;
 import org.apache.kafka.streams.errors.LogAndContinueExceptionHandler;
 import org.apache.kafka.streams.errors.LogAndContinueProcessingExceptionHandler;
 import org.apache.kafka.streams.kstream.Consumed;
+import org.apache.kafka.streams.processor.LogAndSkipOnInvalidTimestamp;
 import org.apache.kafka.streams.processor.api.Processor;
 import org.apache.kafka.streams.processor.api.ProcessorSupplier;
 import org.apache.kafka.streams.processor.api.Record;
@@ -51,12 +52,13 @@ class CausalStreamsTest {
   }
 
   @Test
-  void shouldRefuseHandlersThatContinue() {
+  void shouldRefuseWhatPassesOverRecords() {
     for (Map.Entry<String, Class<?>> handler :
         Map.<String, Class<?>>of(
                 "deserialization.exception.handler", LogAndContinueExceptionHandler.class,
                 "default.deserialization.exception.handler", LogAndContinueExceptionHandler.class,
-                "processing.exception.handler", LogAndContinueProcessingExceptionHandler.class)
+                "processing.exception.handler", LogAndContinueProcessingExceptionHandler.class,
+                "default.timestamp.extractor", LogAndSkipOnInvalidTimestamp.class)
             .entrySet()) {
       for (Object value : List.of(handler.getValue(), handler.getValue().getName())) {
         final RefusalException refusal =

@@ -63,6 +63,7 @@ public final class LauncherSettings {
     // nothing either.
     settings.putIfAbsent(StreamsConfig.DEFAULT_KEY_SERDE_CLASS_CONFIG, BYTES_SERDE);
     settings.putIfAbsent(StreamsConfig.DEFAULT_VALUE_SERDE_CLASS_CONFIG, BYTES_SERDE);
+    Substrate.requireNoSkippedTimestamps(settings);
     GuardedHandlers.install(settings);
     return settings;
   }

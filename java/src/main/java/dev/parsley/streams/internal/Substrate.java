@@ -8,6 +8,7 @@ import org.apache.kafka.streams.StreamsConfig;
 import org.apache.kafka.streams.errors.DefaultProductionExceptionHandler;
 import org.apache.kafka.streams.errors.LogAndFailExceptionHandler;
 import org.apache.kafka.streams.errors.LogAndFailProcessingExceptionHandler;
+import org.apache.kafka.streams.processor.LogAndSkipOnInvalidTimestamp;
 
 /**
  * What the settings of Kafka Streams show a node at its initialisation. The launcher checks more,
@@ -27,6 +28,8 @@ final class Substrate {
           GuardedHandlers.GuardedDeserialization.class.getName(),
           GuardedHandlers.GuardedProcessing.class.getName(),
           GuardedHandlers.GuardedProduction.class.getName());
+
+  private static final String SKIPPING_EXTRACTOR = LogAndSkipOnInvalidTimestamp.class.getName();
 
   private static final Set<String> HANDLER_KEYS =
       Set.of(
@@ -54,6 +57,7 @@ final class Substrate {
               + StreamsConfig.EXACTLY_ONCE_V2
               + "'");
     }
+    requireNoSkippedTimestamps(appConfigs);
     for (String key : HANDLER_KEYS) {
       final Object handler = appConfigs.get(key);
       if (handler != null && !FAILING_HANDLERS.contains(className(handler))) {
@@ -64,6 +68,23 @@ final class Substrate {
                 + ", which may continue past a record that failed; leave it at its default, or"
                 + " start with CausalStreams, which puts a handler of your own behind a guard");
       }
+    }
+  }
+
+  /**
+   * Refuses the extractor that has Kafka Streams drop a record whose timestamp is negative: the
+   * effects of such a record would come without it. One that a source has of its own shows nowhere.
+   */
+  static void requireNoSkippedTimestamps(Map<String, Object> settings) {
+    final String key = StreamsConfig.DEFAULT_TIMESTAMP_EXTRACTOR_CLASS_CONFIG;
+    final Object extractor = settings.get(key);
+    if (extractor != null && SKIPPING_EXTRACTOR.equals(className(extractor))) {
+      throw misconfigured(
+          key
+              + " is "
+              + SKIPPING_EXTRACTOR
+              + ", which passes over records with a negative timestamp; leave it at its default, or"
+              + " use one that fails or finds another time");
     }
   }
 
