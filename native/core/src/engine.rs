@@ -268,12 +268,19 @@ impl Engine {
             return covered(channel, position);
         }
         channel.raise_fed_up_to(position.get());
-        channel.holds.push(position);
+        if self.held_count == 0 && self.header_is_met(place, position) {
+            self.deliver_at_once(place, position)?;
+            return Ok(Receipt::Delivered);
+        }
+        self.channels[place].holds.push(position);
         self.held_count += 1;
         self.quiet = false;
-        if channel.holds.len() == 1 {
+        if self.channels[place].holds.len() == 1 {
             // The record is its channel's head: only a lower channel's head may go first.
-            if self.first_deliverable(..place).is_none() && self.header_is_met(place) {
+            if self.first_deliverable(..place).is_none() && self.header_is_met(place, position) {
+                let popped = self.channels[place].holds.pop();
+                assert!(popped.is_none(), "a record delivered at once has no head");
+                self.held_count -= 1;
                 self.deliver_at_once(place, position)?;
                 return Ok(Receipt::Delivered);
             }
@@ -324,18 +331,19 @@ impl Engine {
         })
     }
 
-    /// Judges the causes of the record that was just taken in, which is its channel's head.
-    fn header_is_met(&mut self, place: usize) -> bool {
+    /// Judges the causes of the record that was just taken in at `position`, which is its channel's head.
+    fn header_is_met(&mut self, place: usize, position: Position) -> bool {
         let channels = &self.channels;
-        self.headers[place].is_met(|at, required| channels[at].settled() >= Some(required.get()))
+        self.headers[place].is_met(|at, required| {
+            // Its own channel is settled up to the record, whether or not it is in the buffer yet.
+            let settled = if at == place { Some(position.get() - 1) } else { channels[at].settled() };
+            settled >= Some(required.get())
+        })
     }
 
     /// The fast path: no head is built, nothing is stored and nothing but the causes is looked at.
     fn deliver_at_once(&mut self, place: usize, position: Position) -> Result<(), Refusal> {
         let channel = &mut self.channels[place];
-        let popped = channel.holds.pop();
-        assert!(popped.is_none(), "a record delivered at once has no head");
-        self.held_count -= 1;
         let own = channel.slot.find(channel.id, &mut self.table);
         self.table.raise_frontier(std::iter::once((own, position)));
         self.headers[place].deliver(&mut self.table);

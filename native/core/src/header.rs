@@ -97,11 +97,16 @@ impl LastHeader {
         self.changed.clear();
         let mut end = 0;
         for (at, place) in self.places.iter().copied().enumerate() {
-            if self.bytes[end..place] != bytes[end..place] {
+            // Between two positions there is mostly one byte, which is not worth a call.
+            let same_channels = match place - end {
+                1 => self.bytes[end] == bytes[end],
+                _ => self.bytes[end..place] == bytes[end..place],
+            };
+            if !same_channels {
                 return false;
             }
             end = place + POSITION_BYTES;
-            if self.bytes[place..end] != bytes[place..end] {
+            if self.bytes[place..].first_chunk::<POSITION_BYTES>() != bytes[place..].first_chunk() {
                 self.changed.push(at);
             }
         }
