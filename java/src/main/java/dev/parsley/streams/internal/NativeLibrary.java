@@ -4,7 +4,6 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.nio.file.StandardCopyOption;
 import java.util.Locale;
 import org.apache.kafka.streams.errors.ProcessorStateException;
 
@@ -38,7 +37,7 @@ final class NativeLibrary {
 
     private static Throwable attempt() {
       try {
-        System.load(find(System.getProperty(PATH_PROPERTY)).toString());
+        loadFrom(System.getProperty(PATH_PROPERTY));
         return null;
       } catch (IOException | RuntimeException | UnsatisfiedLinkError e) {
         return new IllegalStateException(
@@ -52,29 +51,35 @@ final class NativeLibrary {
     }
   }
 
-  private static Path find(String given) throws IOException {
+  private static void loadFrom(String given) throws IOException {
     if (given != null) {
       final Path path = Path.of(given).toAbsolutePath(); // System.load takes no other.
       if (!Files.isRegularFile(path)) {
         throw new IOException("the property " + PATH_PROPERTY + " names no file: " + path);
       }
-      return path;
+      System.load(path.toString());
+      return;
     }
-    return extract(resource(System.getProperty("os.name"), System.getProperty("os.arch")));
+    final String resource = resource(System.getProperty("os.name"), System.getProperty("os.arch"));
+    final Path directory = Files.createTempDirectory("parsley-native");
+    final Path library = directory.resolve(resource.substring(resource.lastIndexOf('/') + 1));
+    try {
+      extract(resource, library);
+      System.load(library.toString());
+    } finally {
+      // A loaded library needs its file no more. At exit would be too late for a process that is
+      // killed, and one that is killed often would fill the disk.
+      Files.deleteIfExists(library);
+      Files.delete(directory);
+    }
   }
 
-  private static Path extract(String resource) throws IOException {
+  private static void extract(String resource, Path library) throws IOException {
     try (InputStream in = NativeLibrary.class.getResourceAsStream(resource)) {
       if (in == null) {
         throw new IOException("the jar has no " + resource);
       }
-      final Path directory = Files.createTempDirectory("parsley-native");
-      final Path library = directory.resolve(resource.substring(resource.lastIndexOf('/') + 1));
-      // Deleted in reverse order, the directory after the file in it.
-      directory.toFile().deleteOnExit();
-      library.toFile().deleteOnExit();
-      Files.copy(in, library, StandardCopyOption.REPLACE_EXISTING);
-      return library;
+      Files.copy(in, library);
     }
   }
 

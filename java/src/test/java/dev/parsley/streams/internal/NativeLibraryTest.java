@@ -1,9 +1,14 @@
 package dev.parsley.streams.internal;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.io.IOException;
+import java.nio.file.DirectoryStream;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.Locale;
 import org.junit.jupiter.api.Test;
 
@@ -48,6 +53,18 @@ class NativeLibraryTest {
   void shouldLoadMoreThanOnce() {
     NativeLibrary.load();
     NativeLibrary.load();
+  }
+
+  @Test
+  void shouldLeaveNoFileBehind() throws IOException {
+    NativeLibrary.load();
+
+    // The build gives each test run a temporary directory of its own.
+    try (DirectoryStream<Path> left =
+        Files.newDirectoryStream(
+            Path.of(System.getProperty("java.io.tmpdir")), "parsley-native*")) {
+      assertFalse(left.iterator().hasNext());
+    }
   }
 
   private static void assertMessage(String part, Runnable call) {
