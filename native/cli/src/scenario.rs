@@ -108,6 +108,9 @@ fn open(fields: &Fields<'_>) -> Result<Operation, NotAScenario> {
     };
     let mut received: Vec<Received> = Vec::new();
     for (name, value) in object(fields.required("received")?, "received")? {
+        if name.is_empty() {
+            return wrong("a received topic has an empty name".to_owned());
+        }
         let channel = channel(value, "received")?;
         if let Some(other) = received.iter().find(|other| other.channel == channel) {
             return wrong(format!(

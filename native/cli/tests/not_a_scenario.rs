@@ -177,6 +177,13 @@ fn an_open_names_each_channel_once() {
 }
 
 #[test]
+fn a_received_topic_has_a_name() {
+    // Its row would be refused by the next open.
+    let empty = r#"{"op":"open","received":{"":"11111111111111111111111111111111:0"}}"#;
+    malformed(empty, "empty name");
+}
+
+#[test]
 fn a_start_is_not_negative() {
     for start in ["-1", "9223372036854775808", "1.5", "\"1\"", "null"] {
         // Also of a channel that is not received.

@@ -211,6 +211,62 @@ class CausalRefusalTest {
   }
 
   @Test
+  void shouldRefuseToSendWithoutTheStampThatANodeBehindTookOff() {
+    refusedBehindTheNode(
+        record -> new Record<>(record.key(), record.value(), record.timestamp()));
+    refusedBehindTheNode(
+        record -> {
+          final Record<String, String> copy =
+              new Record<>(
+                  record.key(), record.value(), record.timestamp(), record.headers());
+          copy.headers().remove(Causes.HEADER);
+          return copy;
+        });
+    refusedBehindTheNode(
+        record -> {
+          final Record<String, String> copy =
+              new Record<>(
+                  record.key(), record.value(), record.timestamp(), record.headers());
+          copy.headers().add(Causes.HEADER, Causes.none().encode());
+          return copy;
+        });
+    refusedBehindTheNode(
+        record -> {
+          final Record<String, String> copy =
+              new Record<>(
+                  record.key(), record.value(), record.timestamp(), record.headers());
+          copy.headers().add("parsley.mine", new byte[0]);
+          return copy;
+        });
+  }
+
+  private static void refusedBehindTheNode(UnaryOperator<Record<String, String>> change) {
+    final Topology topology =
+        Causal.addSource(new Topology(), "source", ORDERS, PAYMENTS)
+            .addProcessor("node", CausalDriver.node().processing(FORWARDING), "source")
+            .addProcessor(
+                "behind",
+                () ->
+                    new ContextualProcessor<String, String, String, String>() {
+                      @Override
+                      public void process(Record<String, String> record) {
+                        context().forward(change.apply(record));
+                      }
+                    },
+                "node")
+            .addSink(
+                "sink",
+                OUTPUT,
+                Causal.serializer(new StringSerializer()),
+                Causal.serializer(new StringSerializer()),
+                "behind");
+    try (CausalDriver driver = CausalDriver.of(topology)) {
+      refused(
+          RefusalReason.RESERVED_HEADER_USED, () -> driver.pipe(ORDERS, "order", Causes.none()));
+    }
+  }
+
+  @Test
   void shouldRefuseReservedHeadersThatAGuardedSerializerAdds() {
     try (CausalDriver driver =
         CausalDriver.of(withSink(FORWARDING, Causal.serializer(addingHeader("parsley.y"))))) {

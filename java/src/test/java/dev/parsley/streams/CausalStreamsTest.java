@@ -45,6 +45,8 @@ class CausalStreamsTest {
     "main.consumer.auto.offset.reset,earliest",
     "main.consumer.auto.offset.reset,by_duration:PT1H",
     "group.protocol,streams",
+    "main.consumer.isolation.level,read_uncommitted",
+    "restore.consumer.isolation.level,read_uncommitted",
   })
   void shouldRefuseASettingThatContradictsIt(String key, String value) {
     final RefusalException refusal = refusedWith(sourceAndNode("orders"), Map.of(key, value));

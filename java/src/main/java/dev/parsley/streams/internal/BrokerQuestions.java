@@ -256,11 +256,14 @@ final class BrokerQuestions {
               }
             } else if (mayIgnore(last)) {
               open.remove(asked);
-            } else if (!(last instanceof RetriableException)) {
+            } else if (last instanceof RetriableException) {
+              unknownAnswers.remove(asked); // Only answers in a row count.
+            } else {
               throw deadline.failed(last);
             }
           } catch (TimeoutException e) {
             last = e;
+            unknownAnswers.remove(asked);
           }
         }
         if (!open.isEmpty()) {

@@ -140,6 +140,15 @@ final class CausalNode<K, V, KOut, VOut> implements Processor<byte[], byte[], KO
   @Override
   public void process(Record<byte[], byte[]> record) {
     execution.rethrow();
+    try {
+      step(record);
+    } catch (RuntimeException e) {
+      execution.breakOff(e);
+      throw e;
+    }
+  }
+
+  private void step(Record<byte[], byte[]> record) {
     final RecordContext arrival = internals.recordContext();
     final int from = channelOf(arrival);
     headers.read(record.headers());

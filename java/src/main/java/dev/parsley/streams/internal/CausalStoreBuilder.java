@@ -36,6 +36,14 @@ final class CausalStoreBuilder implements StoreBuilder<CausalStore> {
    */
   private static final long SEGMENT_BYTES = 32L * 1024 * 1024;
 
+  /**
+   * A held record's row is the record, its causes once more, and a few bytes. A record that a topic
+   * takes must not be one that can't be held, so this leaves room for Kafka's own limit of 1 MiB
+   * and several budgets. Where topics take larger records the operator raises both this limit of
+   * the changelog and {@code producer.max.request.size}.
+   */
+  static final int ROW_BYTES_MAX = 4 * 1024 * 1024;
+
   /** Most of the log is superseded rows: compact when a fifth is, not only when half is. */
   private static final String DIRTY_RATIO_MIN = "0.2";
 
@@ -46,6 +54,8 @@ final class CausalStoreBuilder implements StoreBuilder<CausalStore> {
     this.name = name;
     changelogConfig.put(TopicConfig.CLEANUP_POLICY_CONFIG, TopicConfig.CLEANUP_POLICY_COMPACT);
     changelogConfig.put(TopicConfig.DELETE_RETENTION_MS_CONFIG, Long.toString(TOMBSTONES_KEPT_MS));
+    changelogConfig.put(
+        TopicConfig.MAX_MESSAGE_BYTES_CONFIG, Integer.toString(ROW_BYTES_MAX));
     changelogConfig.put(TopicConfig.SEGMENT_BYTES_CONFIG, Long.toString(SEGMENT_BYTES));
     changelogConfig.put(TopicConfig.MIN_CLEANABLE_DIRTY_RATIO_CONFIG, DIRTY_RATIO_MIN);
   }

@@ -32,6 +32,7 @@ final class Execution {
   private int stampBytes;
   private boolean stampIsHere;
   private RefusalException refused;
+  private RuntimeException broken;
 
   Execution(long store, long budgetBytes, List<? extends ReceivedTopic<?, ?>> received) {
     this.store = store;
@@ -159,6 +160,20 @@ final class Execution {
   void rethrow() {
     if (refused != null) {
       throw refused;
+    }
+    if (broken != null) {
+      throw broken;
+    }
+  }
+
+  /**
+   * A step has ended half way, perhaps with a record between here and the engine: no other step and
+   * no flush may follow. Kafka Streams closes the task, but flushes its stores first.
+   */
+  void breakOff(RuntimeException failure) {
+    note(failure);
+    if (broken == null) {
+      broken = failure;
     }
   }
 

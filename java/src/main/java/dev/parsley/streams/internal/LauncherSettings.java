@@ -9,6 +9,7 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import org.apache.kafka.clients.consumer.ConsumerConfig;
+import org.apache.kafka.clients.producer.ProducerConfig;
 import org.apache.kafka.common.serialization.Serdes;
 import org.apache.kafka.streams.StreamsConfig;
 import org.apache.kafka.streams.Topology;
@@ -63,7 +64,11 @@ public final class LauncherSettings {
     // nothing either.
     settings.putIfAbsent(StreamsConfig.DEFAULT_KEY_SERDE_CLASS_CONFIG, BYTES_SERDE);
     settings.putIfAbsent(StreamsConfig.DEFAULT_VALUE_SERDE_CLASS_CONFIG, BYTES_SERDE);
-    Substrate.requireNoSkippedTimestamps(settings);
+    Substrate.requireEveryCommittedRecord(settings);
+    // A held record's changelog row is larger than the record, see CausalStoreBuilder.
+    settings.putIfAbsent(
+        StreamsConfig.PRODUCER_PREFIX + ProducerConfig.MAX_REQUEST_SIZE_CONFIG,
+        CausalStoreBuilder.ROW_BYTES_MAX);
     GuardedHandlers.install(settings);
     return settings;
   }

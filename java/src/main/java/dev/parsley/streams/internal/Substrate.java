@@ -2,8 +2,12 @@ package dev.parsley.streams.internal;
 
 import dev.parsley.streams.RefusalException;
 import dev.parsley.streams.RefusalReason;
+import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.Set;
+import org.apache.kafka.clients.consumer.ConsumerConfig;
+import org.apache.kafka.common.utils.Utils;
 import org.apache.kafka.streams.StreamsConfig;
 import org.apache.kafka.streams.errors.DefaultProductionExceptionHandler;
 import org.apache.kafka.streams.errors.LogAndFailExceptionHandler;
@@ -29,7 +33,7 @@ final class Substrate {
           GuardedHandlers.GuardedProcessing.class.getName(),
           GuardedHandlers.GuardedProduction.class.getName());
 
-  private static final String SKIPPING_EXTRACTOR = LogAndSkipOnInvalidTimestamp.class.getName();
+  private static final String READ_COMMITTED = "read_committed";
 
   private static final Set<String> HANDLER_KEYS =
       Set.of(
@@ -57,7 +61,7 @@ final class Substrate {
               + StreamsConfig.EXACTLY_ONCE_V2
               + "'");
     }
-    requireNoSkippedTimestamps(appConfigs);
+    requireEveryCommittedRecord(appConfigs);
     for (String key : HANDLER_KEYS) {
       final Object handler = appConfigs.get(key);
       if (handler != null && !FAILING_HANDLERS.contains(className(handler))) {
@@ -72,19 +76,46 @@ final class Substrate {
   }
 
   /**
-   * Refuses the extractor that has Kafka Streams drop a record whose timestamp is negative: the
-   * effects of such a record would come without it. One that a source has of its own shows nowhere.
+   * Refuses what would deliver a record that was aborted, or drop one without a word. Kafka Streams
+   * itself overrides the isolation level only under the prefix {@code consumer.}; the two more
+   * special ones win over it.
    */
-  static void requireNoSkippedTimestamps(Map<String, Object> settings) {
+  static void requireEveryCommittedRecord(Map<String, Object> settings) {
+    for (String prefix :
+        List.of(
+            StreamsConfig.CONSUMER_PREFIX,
+            StreamsConfig.MAIN_CONSUMER_PREFIX,
+            StreamsConfig.RESTORE_CONSUMER_PREFIX)) {
+      final String key = prefix + ConsumerConfig.ISOLATION_LEVEL_CONFIG;
+      final Object level = settings.get(key);
+      if (level != null && !READ_COMMITTED.equals(level.toString().toLowerCase(Locale.ROOT))) {
+        throw misconfigured(
+            key + " is '" + level + "' and must be '" + READ_COMMITTED + "': else aborted records"
+                + " are taken for real ones");
+      }
+    }
     final String key = StreamsConfig.DEFAULT_TIMESTAMP_EXTRACTOR_CLASS_CONFIG;
     final Object extractor = settings.get(key);
-    if (extractor != null && SKIPPING_EXTRACTOR.equals(className(extractor))) {
+    if (extractor != null && skipsRecords(extractor)) {
       throw misconfigured(
           key
               + " is "
-              + SKIPPING_EXTRACTOR
+              + className(extractor)
               + ", which passes over records with a negative timestamp; leave it at its default, or"
               + " use one that fails or finds another time");
+    }
+  }
+
+  /** One that a source has of its own, and what one of the user's answers, shows nowhere. */
+  private static boolean skipsRecords(Object extractor) {
+    if (extractor instanceof Class<?> type) {
+      return LogAndSkipOnInvalidTimestamp.class.isAssignableFrom(type);
+    }
+    try {
+      return skipsRecords(
+          Class.forName(extractor.toString(), false, Utils.getContextOrKafkaClassLoader()));
+    } catch (ClassNotFoundException e) {
+      return false; // Kafka Streams says so itself.
     }
   }
 
