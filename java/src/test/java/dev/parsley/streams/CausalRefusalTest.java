@@ -212,29 +212,25 @@ class CausalRefusalTest {
 
   @Test
   void shouldRefuseToSendWithoutTheStampThatANodeBehindTookOff() {
-    refusedBehindTheNode(
-        record -> new Record<>(record.key(), record.value(), record.timestamp()));
+    refusedBehindTheNode(record -> new Record<>(record.key(), record.value(), record.timestamp()));
     refusedBehindTheNode(
         record -> {
           final Record<String, String> copy =
-              new Record<>(
-                  record.key(), record.value(), record.timestamp(), record.headers());
+              new Record<>(record.key(), record.value(), record.timestamp(), record.headers());
           copy.headers().remove(Causes.HEADER);
           return copy;
         });
     refusedBehindTheNode(
         record -> {
           final Record<String, String> copy =
-              new Record<>(
-                  record.key(), record.value(), record.timestamp(), record.headers());
+              new Record<>(record.key(), record.value(), record.timestamp(), record.headers());
           copy.headers().add(Causes.HEADER, Causes.none().encode());
           return copy;
         });
     refusedBehindTheNode(
         record -> {
           final Record<String, String> copy =
-              new Record<>(
-                  record.key(), record.value(), record.timestamp(), record.headers());
+              new Record<>(record.key(), record.value(), record.timestamp(), record.headers());
           copy.headers().add("parsley.mine", new byte[0]);
           return copy;
         });

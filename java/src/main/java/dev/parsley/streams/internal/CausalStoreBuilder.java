@@ -54,8 +54,7 @@ final class CausalStoreBuilder implements StoreBuilder<CausalStore> {
     this.name = name;
     changelogConfig.put(TopicConfig.CLEANUP_POLICY_CONFIG, TopicConfig.CLEANUP_POLICY_COMPACT);
     changelogConfig.put(TopicConfig.DELETE_RETENTION_MS_CONFIG, Long.toString(TOMBSTONES_KEPT_MS));
-    changelogConfig.put(
-        TopicConfig.MAX_MESSAGE_BYTES_CONFIG, Integer.toString(ROW_BYTES_MAX));
+    changelogConfig.put(TopicConfig.MAX_MESSAGE_BYTES_CONFIG, Integer.toString(ROW_BYTES_MAX));
     changelogConfig.put(TopicConfig.SEGMENT_BYTES_CONFIG, Long.toString(SEGMENT_BYTES));
     changelogConfig.put(TopicConfig.MIN_CLEANABLE_DIRTY_RATIO_CONFIG, DIRTY_RATIO_MIN);
   }

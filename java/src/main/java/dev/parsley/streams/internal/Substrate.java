@@ -90,7 +90,12 @@ final class Substrate {
       final Object level = settings.get(key);
       if (level != null && !READ_COMMITTED.equals(level.toString().toLowerCase(Locale.ROOT))) {
         throw misconfigured(
-            key + " is '" + level + "' and must be '" + READ_COMMITTED + "': else aborted records"
+            key
+                + " is '"
+                + level
+                + "' and must be '"
+                + READ_COMMITTED
+                + "': else aborted records"
                 + " are taken for real ones");
       }
     }
