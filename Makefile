@@ -3,7 +3,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup build test lint format demo bench install clean
+.PHONY: help setup build test lint format demo bench sim sabotage install clean
 
 help: ## Show this list
 	@printf 'Parsley: causal order for Kafka Streams\n\n'
@@ -32,6 +32,12 @@ demo: setup ## Show it on a broker: make demo [SEED=n] [RECORDS=n] [INPUT=events
 
 bench: setup ## Measure: throughput against a broker, cost per record, held records
 	@scripts/bench.sh
+
+sim: setup ## Simulate worlds and judge them: make sim [SEEDS=0..1000000], or replay one: SEED=n
+	@scripts/sim.sh
+
+sabotage: setup ## Prove that the simulator and the tests catch small wrongs, one after the other
+	@scripts/sabotage.sh
 
 install: setup ## Put the jar and its POM into the local Maven repository (~/.m2)
 	@scripts/install.sh

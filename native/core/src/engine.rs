@@ -18,6 +18,7 @@ use crate::received::{Channel, DELETED, bind, covered, refuse_removed, restored_
 use crate::refusal::{Fault, Reason, Refusal};
 use crate::restore::restore;
 use crate::rows::Rows;
+use crate::sabotage;
 use crate::table::ChannelTable;
 
 /// Most bytes of causes that a record may carry, unless configured otherwise.
@@ -118,7 +119,9 @@ impl Engine {
         let mut order: Vec<usize> = (0..received.len()).collect();
         order.sort_by_key(|index| received[*index].channel);
         let new_names = bind(&order, received, &restored)?;
-        refuse_removed(received, &restored)?;
+        if !sabotage::is("ignore-removed-channel") {
+            refuse_removed(received, &restored)?;
+        }
         let table = ChannelTable::new(&restored.frontier, &restored.past);
         let mut channels = Vec::with_capacity(order.len());
         let mut places = vec![0; order.len()];
@@ -168,6 +171,9 @@ impl Engine {
                 rewritten.push((place, position, row));
             }
         }
+        if sabotage::is("forget-row-in-upgrade") {
+            rewritten.pop();
+        }
         for (place, position, row) in rewritten {
             self.channels[place].holds.put_row(position, row);
         }
@@ -208,12 +214,16 @@ impl Engine {
     }
 
     fn judge_identities(&mut self, dead: &[ChannelId], recreated: &[ChannelId]) -> Result<(), Refusal> {
-        if let Some(channel) = self.channels.iter().find(|channel| recreated.contains(&channel.id)) {
+        if let Some(channel) = self.channels.iter().find(|channel| recreated.contains(&channel.id))
+            && !sabotage::is("ignore-recreated-topic")
+        {
             let detail = "the received topic was deleted and created again under its name";
             return Err(Refusal::new(Reason::ChannelIdentityChanged, detail).at(channel.id));
         }
         for channel in self.channels.iter_mut().filter(|channel| dead.contains(&channel.id)) {
-            if let Some(head) = channel.holds.front() {
+            if let Some(head) = channel.holds.front()
+                && !sabotage::is("deliver-past-dead-channel")
+            {
                 let detail =
                     format!("the topic was deleted while {} of its messages are held", channel.holds.len());
                 let refusal = Refusal::new(Reason::ChannelDeletedWithUndeliveredMessages, detail);
@@ -264,11 +274,12 @@ impl Engine {
         }
         channel.fed_now = Some(position);
         within_budget(&self.table, self.budget_bytes, channel.id, position)?;
-        if channel.fed_up_to >= Some(position.get()) {
+        if channel.fed_up_to >= Some(position.get()) && !sabotage::is("redeliver-covered-replay") {
             return covered(channel, position);
         }
         channel.raise_fed_up_to(position.get());
-        if self.held_count == 0 && self.header_is_met(place, position) {
+        let is_alone = self.held_count == 0 || sabotage::is("deliver-behind-the-head");
+        if is_alone && self.header_is_met(place, position) {
             self.deliver_at_once(place, position)?;
             return Ok(Receipt::Delivered);
         }
@@ -304,6 +315,13 @@ impl Engine {
         };
         match header {
             CausesHeader::Absent => Ok(&[]),
+            CausesHeader::Repeated if sabotage::is("repeated-causes-as-none") => Ok(&[]),
+            CausesHeader::Once(value)
+                if sabotage::is("undecodable-as-none")
+                    && value.is_none_or(|value| causes::decode(value).is_err()) =>
+            {
+                Ok(&[])
+            }
             CausesHeader::Repeated => {
                 refuse(Reason::UndecodableMetadata, "the parsley.causes header is repeated".to_owned())
             }
@@ -333,6 +351,9 @@ impl Engine {
 
     /// Judges the causes of the record that was just taken in at `position`, which is its channel's head.
     fn header_is_met(&mut self, place: usize, position: Position) -> bool {
+        if sabotage::is("ignore-causes") {
+            return true;
+        }
         let channels = &self.channels;
         self.headers[place].is_met(|at, required| {
             // Its own channel is settled up to the record, whether or not it is in the buffer yet.
@@ -374,7 +395,8 @@ impl Engine {
         let head = channel.holds.pop().expect("a deliverable channel has a head");
         self.held_count -= 1;
         let own = channel.slot.find(channel.id, &mut self.table);
-        self.table.raise_frontier(std::iter::once((own, head.position)));
+        let fed = channel.fed_up_to.and_then(Position::new).filter(|_| sabotage::is("stamp-fed-up-to"));
+        self.table.raise_frontier(std::iter::once((own, fed.unwrap_or(head.position))));
         self.table.find_slots(&head.causes, &mut self.slots);
         self.table.raise_past(self.slots.iter().copied().zip(head.causes.iter().map(|cause| cause.position)));
         within_budget(&self.table, self.budget_bytes, channel.id, head.position)?;
@@ -396,6 +418,8 @@ impl Engine {
     pub fn hold(&mut self, record: &Bytes) -> Result<(), HeldError> {
         let Pending { place, position } = self.pending.expect("a record is pending");
         held::validate_record(record)?;
+        #[cfg(feature = "sabotage")]
+        let record = &sabotage::kept(record);
         self.pending = None;
         let channel = &mut self.channels[place];
         // Nothing was fed since, so the channel's last header is this record's.
@@ -491,6 +515,9 @@ impl Engine {
             return None;
         }
         let count = self.channels[places].len();
+        if sabotage::is("scan-from-last-channel") {
+            return (0..count).rev().find(|place| self.head_is_met(*place));
+        }
         (0..count).find(|place| self.head_is_met(*place))
     }
 
@@ -504,7 +531,7 @@ impl Engine {
         {
             head.unmet.pop();
         }
-        let met = head.unmet.is_empty();
+        let met = head.unmet.is_empty() || sabotage::is("ignore-causes");
         self.channels[place].holds.head = Some(head);
         met
     }
@@ -570,7 +597,7 @@ fn within_budget(
     position: Position,
 ) -> Result<(), Refusal> {
     let width = table.stamp().len();
-    if width <= budget_bytes {
+    if width <= budget_bytes || sabotage::is("budget-of-incoming-only") {
         return Ok(());
     }
     let detail = format!("the causes of this task's sends take {width} bytes, the budget is {budget_bytes}");

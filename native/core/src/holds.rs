@@ -9,6 +9,7 @@ use bytes::Bytes;
 
 use crate::causes::Cause;
 use crate::channel::Position;
+use crate::sabotage;
 
 /// The lowest held message of a channel, decoded.
 #[derive(Debug)]
@@ -105,6 +106,12 @@ impl HoldQueue {
     /// Hands out every row to delete (`None`) or to write, and counts them as stored.
     /// Costs nothing that grows with the buffer.
     pub(crate) fn flush(&mut self, sink: &mut dyn FnMut(Position, Option<Bytes>)) {
+        if sabotage::is("forget-delete-of-delivered-hold") {
+            self.delivered.clear();
+        }
+        if sabotage::is("forget-hold-at-flush") {
+            self.unflushed.pop_back();
+        }
         for position in self.delivered.drain(..) {
             sink(position, None);
         }

@@ -16,6 +16,8 @@ mod received;
 pub mod refusal;
 mod restore;
 pub mod rows;
+#[doc(hidden)]
+pub mod sabotage;
 mod table;
 
 pub use causes::{CAUSES_HEADER, Cause, CausesError, RESERVED_HEADER_PREFIX};

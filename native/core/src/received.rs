@@ -5,6 +5,7 @@ use crate::engine::Receipt;
 use crate::holds::HoldQueue;
 use crate::refusal::{Reason, Refusal};
 use crate::restore::Restored;
+use crate::sabotage;
 use crate::table::{ChannelTable, Slot};
 
 /// fedUpTo of a channel whose topic is confirmed deleted: nothing will ever come, so everything is settled.
@@ -84,7 +85,7 @@ pub(crate) fn bind(
     for Received { name, channel, .. } in order.iter().map(|index| &received[*index]) {
         match restored.names.get(name) {
             None => new.push((name.clone(), *channel)),
-            Some(bound) if bound == channel => {}
+            Some(bound) if bound == channel || sabotage::is("ignore-recreated-topic") => {}
             Some(bound) => {
                 let detail =
                     format!("the ordering state knows topic {name:?} as {bound}, now it is {channel}");
@@ -127,10 +128,12 @@ pub(crate) fn restored_channel(
         slot: Slot::default(),
     };
     // Never deliver below an effect that was delivered while this channel was not received.
-    if let Some(past) = table.past(id) {
+    if let Some(past) = table.past(id)
+        && !sabotage::is("skip-join-clamp")
+    {
         channel.raise_fed_up_to(past.get());
     }
-    if received.start > 0 {
+    if received.start > 0 && !sabotage::is("ignore-start") {
         channel.raise_fed_up_to(received.start - 1);
     }
     channel.floor = channel.fed_up_to;

@@ -32,7 +32,9 @@ mod memory;
 mod overlay;
 mod range;
 mod read_ahead;
+#[cfg(feature = "rocksdb")]
 mod rocks;
+#[cfg(feature = "rocksdb")]
 mod settings;
 mod store;
 mod task;
@@ -41,7 +43,9 @@ pub use backend::{Backend, Batch, RowChange};
 pub use error::StoreError;
 pub use memory::{MemoryBackend, MemoryDisk};
 pub use range::{Direction, KeyRange};
+#[cfg(feature = "rocksdb")]
 pub use rocks::RocksBackend;
+#[cfg(feature = "rocksdb")]
 pub use settings::Settings;
 pub use store::{OrderingStore, RESTORE_STAGED_BYTES_MAX};
 pub use task::{RowSink, Task, TaskError};

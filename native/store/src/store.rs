@@ -6,6 +6,7 @@ use std::ops::ControlFlow;
 
 use bytes::Bytes;
 use parsley_core::rows::{RowVisitor, Rows, RowsError};
+use parsley_core::sabotage;
 
 use crate::backend::{Backend, Batch};
 use crate::error::StoreError;
@@ -86,6 +87,10 @@ impl<B: Backend> OrderingStore<B> {
     pub fn put_flushed(&mut self, key: Bytes, value: Option<Bytes>) -> Result<(), StoreError> {
         self.usable()?;
         self.seal();
+        if sabotage::is("believe-staged-row") {
+            let mut row = std::iter::once((&key, value.as_ref()));
+            self.backend.write(Batch { rows: &mut row, offsets: &[] })?;
+        }
         self.sealed.put(key, value);
         self.step_sealed = true;
         Ok(())
@@ -187,6 +192,9 @@ impl<B: Backend> OrderingStore<B> {
     /// A negative offset, Kafka's way to say that it is unknown, is kept but vouches for no row.
     pub fn commit(&mut self, offsets: &[(String, Option<i64>)]) -> Result<(), StoreError> {
         self.usable()?;
+        if sabotage::is("offset-ahead-of-rows") && !offsets.is_empty() {
+            return self.backend.write(Batch { rows: &mut std::iter::empty(), offsets });
+        }
         if offsets.is_empty() {
             let all = self.forget_all();
             self.write(&all)
@@ -216,7 +224,8 @@ impl<B: Backend> OrderingStore<B> {
     /// The stored offset would claim less than the rows beside it, so it goes in the same batch.
     fn write_sealed_without_offset(&mut self) -> Result<(), StoreError> {
         let open = std::mem::take(&mut self.open);
-        let forgotten = self.forget_all();
+        let kept = sabotage::is("offset-behind-compacted-delete");
+        let forgotten = if kept { Vec::new() } else { self.forget_all() };
         let written = self.write(&forgotten);
         self.open = open;
         written
@@ -241,7 +250,7 @@ impl<B: Backend> OrderingStore<B> {
                 forgotten |= self.offsets.remove(name).is_some();
             }
         }
-        if forgotten {
+        if forgotten && !sabotage::is("forget-offset-lazily") {
             // Rows now run ahead of every offset. A crash that brought the old offset back would restore from it, and
             // a row deleted since would come back if compaction has taken the deletion from the changelog meanwhile.
             let flushed = self.backend.flush();

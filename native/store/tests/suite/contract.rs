@@ -9,8 +9,11 @@ use parsley_core::keys::hold_key;
 use parsley_core::{ChannelId, Position, Rows};
 use parsley_store::{
     Backend, Direction, KeyRange, MemoryBackend, MemoryDisk, OrderingStore, RESTORE_STAGED_BYTES_MAX,
-    RocksBackend, Settings, StoreError,
+    StoreError,
 };
+#[cfg(feature = "rocksdb")]
+use parsley_store::{RocksBackend, Settings};
+#[cfg(feature = "rocksdb")]
 use tempfile::TempDir;
 
 /// Where a store lives while it is closed.
@@ -39,8 +42,10 @@ impl Home for InMemory {
     }
 }
 
+#[cfg(feature = "rocksdb")]
 struct InRocks(TempDir);
 
+#[cfg(feature = "rocksdb")]
 impl Home for InRocks {
     type Backend = RocksBackend;
 
@@ -58,6 +63,7 @@ macro_rules! contract {
         mod in_memory {
             $(#[test] fn $rule() { super::$rule(&<super::InMemory as super::Home>::new()); })*
         }
+        #[cfg(feature = "rocksdb")]
         mod in_rocks {
             $(#[test] fn $rule() { super::$rule(&<super::InRocks as super::Home>::new()); })*
         }
