@@ -119,6 +119,8 @@ fn worker(work: &Work) {
         }
         for seed in from..work.seeds.end.min(from + SEEDS_AT_ONCE) {
             if let Some(violation) = parsley_sim::run(seed).violation {
+                // Told at once: nobody has to wait for the end of a long run to look at it.
+                eprintln!("\nseed {seed}: {:?} is broken: {}", violation.rule, violation.what);
                 let mut found = work.found.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
                 found.push((seed, violation));
             }

@@ -32,6 +32,8 @@ pub(crate) struct World {
     judge: Judge,
     /// How often of 1000 times a consumer passes by the channel that it is slow on.
     lag: usize,
+    /// How many of 1000 troubles that could come to a process do come: calm worlds have deep buffers.
+    turbulence: usize,
     /// Nothing goes wrong any more, and nothing is sent.
     quiet: bool,
 }
@@ -49,6 +51,7 @@ impl World {
         let mut random = Random::new(seed);
         let mut world = Self {
             lag: random.pick(&[800, 970, 995]),
+            turbulence: random.pick(&[120, 400, 1000]),
             random,
             trace: Trace::new(with_trace),
             brokers: Brokers::default(),
@@ -131,6 +134,7 @@ impl World {
             0..=519 => self.polls(process)?,
             520..=549 => self.punctuates(process)?,
             550..=649 => self.commits(process, None)?,
+            650..=774 if !self.random.chance(self.turbulence) => self.polls(process)?,
             650..=664 => self.commits(process, Some(Cut::Flushed))?,
             665..=679 => self.commits(process, Some(Cut::Committed))?,
             680..=694 => self.aborts(process)?,

@@ -44,7 +44,8 @@ impl World {
         let (at, offset, message) = self.random.pick(&readable);
         running.positions[at] = offset + 1;
         let causes = Causes::of(&self.contents[message]);
-        if !self.quiet && self.random.chance(6) {
+        // A second damage could mend the first.
+        if !self.quiet && !self.judge.is_poisoned(message) && self.random.chance(6) {
             let causes = self.broken(&causes);
             let carriage = Carriage::Broken(causes.bytes());
             return self.feed(process, running, at, message, &causes, carriage).map(|flow| (flow, true));
