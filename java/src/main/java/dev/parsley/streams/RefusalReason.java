@@ -37,8 +37,9 @@ public enum RefusalReason {
           + " the gap by committing the log's start for the group with kafka-consumer-groups"
           + " --reset-offsets while every instance is stopped, then start again."),
   ORDERING_STATE_LOST(
-      "Restore the ordering changelog topic from a copy. If there is none, the order kept so far"
-          + " and every held record are gone. "
+      "If this application has run without its causal node until now, it has no ordering state yet:"
+          + " start over. Else restore the ordering changelog topic from a copy; if there is none,"
+          + " the order kept so far and every held record are gone. "
           + RefusalReason.START_OVER),
   TASK_WIDTH_CHANGED(
       "The number of partitions of a received topic was changed, so records of one key moved to"

@@ -484,6 +484,31 @@ class CausalRefusalTest {
   }
 
   @Test
+  void shouldTakeNoStepAfterOneThatFailedHalfWay() {
+    final RuntimeException failure = new IllegalStateException("of the application");
+    final List<String> seen = new ArrayList<>();
+    final ProcessorSupplier<String, String, String, String> failing =
+        () ->
+            record -> {
+              seen.add(record.value());
+              throw failure;
+            };
+    try (CausalDriver driver = CausalDriver.of(CausalDriver.node().processing(failing))) {
+      assertSame(failure, rootOf(() -> driver.pipe(ORDERS, "first", Causes.none())));
+      assertSame(failure, rootOf(() -> driver.pipe(ORDERS, "second", Causes.none())));
+    }
+    assertEquals(List.of("first"), seen);
+  }
+
+  private static Throwable rootOf(Executable step) {
+    Throwable failure = assertThrows(Throwable.class, step);
+    while (failure.getCause() != null) {
+      failure = failure.getCause();
+    }
+    return failure;
+  }
+
+  @Test
   void shouldRefuseToStartWithoutExactlyOnce() {
     final RefusalException refusal =
         refusedAtStart(with(StreamsConfig.PROCESSING_GUARANTEE_CONFIG, "at_least_once"));

@@ -26,6 +26,9 @@ public final class LauncherSettings {
 
   private static final String RESET = ConsumerConfig.AUTO_OFFSET_RESET_CONFIG;
   private static final String RESET_NONE = "none";
+  private static final String WHY_NO_RESET =
+      "a reset would pass over records without a word. Leave it out;"
+          + " parsley.first.positions=earliest or latest says where a new group starts";
   private static final String PROTOCOL_CLASSIC = "classic";
   private static final Class<?> BYTES_SERDE = Serdes.ByteArraySerde.class;
 
@@ -52,14 +55,9 @@ public final class LauncherSettings {
         PROTOCOL_CLASSIC,
         "first positions are committed through a member of a classic group");
     for (String prefix : List.of("", StreamsConfig.CONSUMER_PREFIX)) {
-      requireUnsetOr(
-          settings, prefix + RESET, RESET_NONE, "a reset would pass over records without a word");
+      requireUnsetOr(settings, prefix + RESET, RESET_NONE, WHY_NO_RESET);
     }
-    own(
-        settings,
-        StreamsConfig.MAIN_CONSUMER_PREFIX + RESET,
-        RESET_NONE,
-        "a reset would pass over records without a word");
+    own(settings, StreamsConfig.MAIN_CONSUMER_PREFIX + RESET, RESET_NONE, WHY_NO_RESET);
     // Sources of causal nodes are byte arrays; so are those that say nothing, if the user says
     // nothing either.
     settings.putIfAbsent(StreamsConfig.DEFAULT_KEY_SERDE_CLASS_CONFIG, BYTES_SERDE);
