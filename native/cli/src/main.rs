@@ -5,6 +5,7 @@
 mod decode;
 mod event;
 mod hex;
+mod journal;
 mod replay;
 mod scenario;
 
@@ -22,6 +23,8 @@ Shows what Parsley's causal hold-back engine decides, and what its formats say.
 
 Usage:
   parsley replay FILE.jsonl              Run the engine over a scenario, one JSON object a line
+  parsley journal replay [--commits] FILE.jsonl
+                                         Run the mutation journal over a scenario; docs/drain.md describes it
   parsley decode causes HEX              Show the causes in the value of a parsley.causes header
   parsley decode held KEYHEX VALUEHEX    Show the held message in a row of the ordering store
   parsley --help | --version
@@ -78,6 +81,13 @@ fn run(arguments: &[OsString], answers: &mut Answers<'_>) -> Result<(), Failure>
     let words: Vec<&str> = words.iter().map(AsRef::as_ref).collect();
     match words[..] {
         ["replay", file] if file != "--help" => replay(Path::new(&arguments[1]), answers),
+        ["journal", "replay", "--commits", file] | ["journal", "replay", file, "--commits"] if file != "--help" => {
+            let place = if words[2] == "--commits" { 3 } else { 2 };
+            replay_journal(Path::new(&arguments[place]), true, answers)
+        }
+        ["journal", "replay", file] if file != "--help" => {
+            replay_journal(Path::new(&arguments[2]), false, answers)
+        }
         ["decode", "causes", value] if value != "--help" => answers.only(&decode::causes(&bytes(value)?)),
         ["decode", "held", key, value] => answers.only(&decode::held(&bytes(key)?, bytes(value)?)),
         ["--version" | "-V"] => Ok(writeln!(answers.0, "parsley {}", env!("CARGO_PKG_VERSION"))?),
@@ -93,29 +103,51 @@ fn bytes(text: &str) -> Result<Vec<u8>, Failure> {
 }
 
 fn replay(path: &Path, answers: &mut Answers<'_>) -> Result<(), Failure> {
+    let mut replay = Replay::new().map_err(|stop| Failure::Internal(stop.to_string()))?;
+    let mut events = Vec::new();
+    each_line(path, |place, line| {
+        let applied = scenario::parse(line).map_err(Stop::from).and_then(|op| replay.apply(op, &mut events));
+        for event in events.drain(..) {
+            answers.write(&event)?;
+            if let Event::Refused { text, .. } = event {
+                answers.0.flush()?;
+                explain(&format!("{place}: {text}"));
+            }
+        }
+        applied.map_err(|stop| match stop {
+            Stop::NotAScenario(what) => Failure::Misused(format!("{place}: {what}")),
+            Stop::Store(error) => Failure::Internal(format!("{place}: {error}")),
+        })
+    })
+}
+
+fn replay_journal(path: &Path, shows_commits: bool, answers: &mut Answers<'_>) -> Result<(), Failure> {
+    let mut replay = journal::Replay::new(shows_commits);
+    let mut output = journal::Output::new();
+    each_line(path, |place, line| {
+        let applied = journal::parse(line).map_err(journal::Stop::from);
+        let applied = applied.and_then(|operation| replay.apply(operation, &mut output));
+        for event in output.drain(..) {
+            writeln!(answers.0, "{event}")?;
+        }
+        applied.map_err(|stop| match stop {
+            journal::Stop::NotAScenario(what) => Failure::Misused(format!("{place}: {what}")),
+            journal::Stop::Journal(error) => Failure::Internal(format!("{place}: {error}")),
+        })
+    })
+}
+
+/// Gives each line of a file to `each`, with its place in words.
+fn each_line(path: &Path, mut each: impl FnMut(&str, &[u8]) -> Result<(), Failure>) -> Result<(), Failure> {
     let unreadable = |error| Failure::Misused(format!("{} can't be read: {error}", path.display()));
     let mut file = BufReader::new(File::open(path).map_err(unreadable)?);
-    let mut replay = Replay::new().map_err(|stop| Failure::Internal(stop.to_string()))?;
     let mut line = Vec::new();
-    let mut events = Vec::new();
     for number in 1_u64.. {
         line.clear();
         if file.read_until(b'\n', &mut line).map_err(unreadable)? == 0 {
             break;
         }
-        let place = || format!("{}, line {number}", path.display());
-        let applied = scenario::parse(&line).map_err(Stop::from).and_then(|op| replay.apply(op, &mut events));
-        for event in events.drain(..) {
-            answers.write(&event)?;
-            if let Event::Refused { text, .. } = event {
-                answers.0.flush()?;
-                explain(&format!("{}: {text}", place()));
-            }
-        }
-        applied.map_err(|stop| match stop {
-            Stop::NotAScenario(what) => Failure::Misused(format!("{}: {what}", place())),
-            Stop::Store(error) => Failure::Internal(format!("{}: {error}", place())),
-        })?;
+        each(&format!("{}, line {number}", path.display()), &line)?;
     }
     Ok(())
 }
