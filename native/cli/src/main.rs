@@ -134,7 +134,11 @@ fn replay_journal(path: &Path, shows_commits: bool, answers: &mut Answers<'_>) -
             journal::Stop::NotAScenario(what) => Failure::Misused(format!("{place}: {what}")),
             journal::Stop::Journal(error) => Failure::Internal(format!("{place}: {error}")),
         })
-    })
+    })?;
+    if replay.has_begun() {
+        return Ok(());
+    }
+    Err(Failure::Misused(format!("{}, line 1: a scenario begins with open", path.display())))
 }
 
 /// Gives each line of a file to `each`, with its place in words.

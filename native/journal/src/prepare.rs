@@ -162,6 +162,7 @@ impl Visit {
         if let Some(go) = self.frozen_key(at, head, &met.identity).await? {
             return Ok(go);
         }
+        self.unstall(head);
         let key = met.identity.clone();
         if let Err(failed) = self.io.act_done(Call::FreshRead(key.clone())).await? {
             return Err(Interrupt::Failed(failed));

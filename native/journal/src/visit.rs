@@ -103,7 +103,9 @@ impl Visit {
             if self.gated && !self.is_due(&head).await? {
                 return Ok(());
             }
-            self.io.state().stalls.remove(&head.sequence);
+            if head.execution.phase != Phase::RefreshRequired {
+                self.unstall(&head);
+            }
             let went = self.dispatch(&at, &head).await;
             if let Err(Interrupt::Failed(thrown)) = &went {
                 self.note_failed(&head, thrown);
@@ -295,6 +297,11 @@ impl Visit {
             }
         }
         Ok(())
+    }
+
+    /// Forgets why an earlier dispatch of the head came to nothing: this one has its keys and goes ahead.
+    pub(crate) fn unstall(&self, head: &Head) {
+        self.io.state().stalls.remove(&head.sequence);
     }
 
     /// Why the head can't go on, where no row tells.

@@ -88,7 +88,11 @@ impl Ports {
                 self.port(&Port::Invalidate(namespace.clone()), |_, _| Answer::Done)
             }
             Call::Retire { through } => match self.retire.pop_front() {
-                Some(RetireAnswer::Confirm(confirmed)) => Answer::Confirmed(confirmed),
+                // Below zero is what no server has confirmed: less than anything that it did.
+                Some(RetireAnswer::Confirm(confirmed)) => match u64::try_from(confirmed) {
+                    Ok(confirmed) => Answer::Confirmed(confirmed),
+                    Err(_) => Answer::Threw(format!("retire answered {confirmed}")),
+                },
                 None => Answer::Confirmed(*through),
                 Some(RetireAnswer::Throw) => Answer::Threw("retire was scripted to fail".to_owned()),
                 Some(RetireAnswer::Cancel) => Answer::Cancelled,

@@ -69,6 +69,11 @@ impl Replay {
         }
     }
 
+    /// Whether a journal was ever opened.
+    pub(crate) fn has_begun(&self) -> bool {
+        self.client.is_some()
+    }
+
     /// Does one line.
     pub(crate) fn apply(&mut self, operation: Operation, output: &mut Output) -> Result<(), Stop> {
         match (operation, &self.engine) {
@@ -122,8 +127,12 @@ impl Replay {
             }
             Step::Drain(Some(key)) => self.run(Task::Drain(key), output),
             Step::Drain(None) => self.run(Task::DrainAll, output),
-            Step::Retry(sequence) => self.run(Task::Retry(sequence), output),
-            Step::Discard { sequence, why } => self.run(Task::Discard { sequence, note: why }, output),
+            // No mutation has a number below 1, and the engine says so.
+            Step::Retry(sequence) => self.run(Task::Retry(u64::try_from(sequence).unwrap_or(0)), output),
+            Step::Discard { sequence, why } => {
+                let sequence = u64::try_from(sequence).unwrap_or(0);
+                self.run(Task::Discard { sequence, note: why }, output);
+            }
             // Taken by the ports.
             Step::Jitter(_)
             | Step::Local { .. }

@@ -47,9 +47,9 @@ pub(crate) enum Step {
     /// Drains a key, or everything.
     Drain(Option<Identity>),
     /// Repeats a dead letter.
-    Retry(u64),
+    Retry(i64),
     /// Dismisses a row.
-    Discard { sequence: u64, why: Arc<str> },
+    Discard { sequence: i64, why: Arc<str> },
     /// Shows what waits for a key.
     Pending(Identity),
     /// Shows what waits.
@@ -78,7 +78,7 @@ pub(crate) enum ServerAnswer {
 /// What the server does with one checkpoint.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum RetireAnswer {
-    Confirm(u64),
+    Confirm(i64),
     Throw,
     Cancel,
 }
@@ -160,8 +160,8 @@ fn step(op: &str, fields: &mut Fields) -> Read<Step> {
             },
         },
         "drain" => Step::Drain(fields.optional("key").map(|value| key(value, "key")).transpose()?),
-        "retry" => Step::Retry(fields.counting("sequence")?),
-        "discard" => Step::Discard { sequence: fields.counting("sequence")?, why: fields.text("why")?.into() },
+        "retry" => Step::Retry(fields.integer("sequence")?),
+        "discard" => Step::Discard { sequence: fields.integer("sequence")?, why: fields.text("why")?.into() },
         "pending" => Step::Pending(fields.key("key")?),
         "pendingWrites" => Step::PendingWrites,
         "deadLetters" => Step::DeadLetters,
@@ -175,10 +175,10 @@ fn each<T>(values: Vec<Value>, read: impl FnMut(Value) -> Read<T>) -> Read<VecDe
 }
 
 fn epoch(text: &str) -> Read<u64> {
-    let is_hex = text.len() == 16 && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+    let is_hex = text.len() == 16 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
     match u64::from_str_radix(text, 16) {
         Ok(epoch) if is_hex => Ok(epoch),
-        _ => wrong(format!("epoch {text:?} is not 16 lower-case hex digits")),
+        _ => wrong(format!("epoch {text:?} is not 16 hex digits")),
     }
 }
 
@@ -286,7 +286,7 @@ fn retire_answer(value: Value) -> Read<RetireAnswer> {
         Some("throw") => Ok(RetireAnswer::Throw),
         Some("cancel") => Ok(RetireAnswer::Cancel),
         Some(other) => wrong(format!("unknown answer {other:?}")),
-        None => unsigned(&value, "an answer").map(RetireAnswer::Confirm),
+        None => integer(&value, "an answer").map(RetireAnswer::Confirm),
     }
 }
 
