@@ -81,7 +81,9 @@ fn run(arguments: &[OsString], answers: &mut Answers<'_>) -> Result<(), Failure>
     let words: Vec<&str> = words.iter().map(AsRef::as_ref).collect();
     match words[..] {
         ["replay", file] if file != "--help" => replay(Path::new(&arguments[1]), answers),
-        ["journal", "replay", "--commits", file] | ["journal", "replay", file, "--commits"] if file != "--help" => {
+        ["journal", "replay", "--commits", file] | ["journal", "replay", file, "--commits"]
+            if file != "--help" =>
+        {
             let place = if words[2] == "--commits" { 3 } else { 2 };
             replay_journal(Path::new(&arguments[place]), true, answers)
         }

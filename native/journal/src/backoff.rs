@@ -33,8 +33,9 @@ mod tests {
 
     #[test]
     fn the_window_doubles_up_to_five_minutes() {
-        assert_eq!([1, 2, 3, 9, 10, 11, u32::MAX].map(window_ms), [
-            1_000, 2_000, 4_000, 256_000, 300_000, 300_000, 300_000
-        ]);
+        assert_eq!(
+            [1, 2, 3, 9, 10, 11, u32::MAX].map(window_ms),
+            [1_000, 2_000, 4_000, 256_000, 300_000, 300_000, 300_000]
+        );
     }
 }

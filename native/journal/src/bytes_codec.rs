@@ -28,7 +28,8 @@ impl Writer {
     }
 
     pub(crate) fn blob(&mut self, value: &[u8]) {
-        let length = u32::try_from(value.len()).expect("arguments, values and texts are checked where they come in");
+        let length =
+            u32::try_from(value.len()).expect("arguments, values and texts are checked where they come in");
         self.u32(length);
         self.0.put_slice(value);
     }

@@ -30,12 +30,8 @@ async fn retried(io: &Io, sequence: u64) -> Result<u64, Refused> {
     let (new, intent) = io
         .commit(Transition::Retry, |transaction, state| {
             let identity = state.terminal(&terminal_source(state, &head)?);
-            let intent = Intent {
-                identity,
-                retry_of: Some(sequence),
-                created_at: state.now,
-                ..head.intent.clone()
-            };
+            let intent =
+                Intent { identity, retry_of: Some(sequence), created_at: state.now, ..head.intent.clone() };
             let new = transaction.enqueue(&intent, || first_client(state))?;
             dismiss(transaction, state, &head, &format!("retried as {new}").into())?;
             Ok((Some(new), (new, intent)))
@@ -107,9 +103,8 @@ impl Way {
         let refused = |error: JournalError| Refused::from(Interrupt::from(error));
         if execution.phase.is_post_ack() {
             let failures = state.reads().failures(head.sequence).map_err(refused)?;
-            let failed = failures
-                .iter()
-                .any(|(_, it)| it.generation == execution.generation && it.kind.is_post_ack());
+            let failed =
+                failures.iter().any(|(_, it)| it.generation == execution.generation && it.kind.is_post_ack());
             return match failed {
                 true => Ok(Self::Answered),
                 false => Err(wrong_row(head, "nothing has failed since its answer: drain it")),

@@ -10,9 +10,7 @@ use crate::engine::Engine;
 use crate::keys::{KeyRange, Part, RowKey};
 use crate::names::PendingState;
 use crate::reads::{JournalError, Reads, unreadable};
-use crate::records::{
-    Ack, Alias, Attempt, Client, Effect, Execution, Failure, Identity, Intent, Tombstone,
-};
+use crate::records::{Ack, Alias, Attempt, Client, Effect, Execution, Failure, Identity, Intent, Tombstone};
 use crate::routes::Routes;
 use crate::rows::{Row, RowError, decode};
 use crate::state::State;
@@ -129,6 +127,11 @@ pub struct Dump {
 }
 
 impl Engine {
+    /// The client row; `None` before the first mutation.
+    pub fn client(&self) -> Option<Client> {
+        self.shared().lock().known().client.clone()
+    }
+
     /// The pending mutations of a key and of all that leads to the same end, by sequence. Asks no resolver.
     pub fn pending(&self, key: &Identity) -> Result<Vec<PendingRow>, JournalError> {
         let mut state = self.shared().lock();

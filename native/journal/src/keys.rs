@@ -341,7 +341,10 @@ mod tests {
             RowKey::Pending(key.clone(), 258).encode(),
             b"pn\x00\xff\x00\x00i\x00\x00\x00\x00\x00\x00\x00\x00\x01\x02"
         );
-        assert_eq!(mutation_key(258, Part::Attempt(3)), b"m\x00\x00\x00\x00\x00\x00\x01\x02\x04\x00\x00\x00\x03");
+        assert_eq!(
+            mutation_key(258, Part::Attempt(3)),
+            b"m\x00\x00\x00\x00\x00\x00\x01\x02\x04\x00\x00\x00\x03"
+        );
         assert_eq!(
             RowKey::Dead(-1, 2).encode(),
             b"d\x7f\xff\xff\xff\xff\xff\xff\xff\x00\x00\x00\x00\x00\x00\x00\x02"
@@ -379,19 +382,22 @@ mod tests {
         prop_oneof![
             Just(RowKey::Version),
             Just(RowKey::Client),
-            (sequence.clone(), any::<u32>(), any::<u64>(), 0..6).prop_map(|(sequence, small, large, which)| {
-                let part = match which {
-                    0 => Part::Intent,
-                    1 => Part::Execution,
-                    2 => Part::Attempt(small),
-                    3 => Part::Ack(small),
-                    4 => Part::Failure(large),
-                    _ => Part::Effect(small),
-                };
-                RowKey::Mutation(sequence, part)
-            }),
+            (sequence.clone(), any::<u32>(), any::<u64>(), 0..6).prop_map(
+                |(sequence, small, large, which)| {
+                    let part = match which {
+                        0 => Part::Intent,
+                        1 => Part::Execution,
+                        2 => Part::Attempt(small),
+                        3 => Part::Ack(small),
+                        4 => Part::Failure(large),
+                        _ => Part::Effect(small),
+                    };
+                    RowKey::Mutation(sequence, part)
+                }
+            ),
             identity().prop_map(RowKey::Alias),
-            (identity(), sequence.clone()).prop_map(|(identity, sequence)| RowKey::Tombstone(identity, sequence)),
+            (identity(), sequence.clone())
+                .prop_map(|(identity, sequence)| RowKey::Tombstone(identity, sequence)),
             (identity(), sequence).prop_map(|(identity, sequence)| RowKey::Pending(identity, sequence)),
             (any::<i64>(), any::<u64>()).prop_map(|(at, failure)| RowKey::Dead(at, failure)),
         ]

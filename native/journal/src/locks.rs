@@ -121,7 +121,10 @@ pub(crate) async fn acquire(
             return Poll::Ready(false);
         }
         if state.locks.is_free(&lock) {
-            state.locks.held.insert(lock.clone(), Held { by, identity: identity.cloned(), waiting: VecDeque::new() });
+            state
+                .locks
+                .held
+                .insert(lock.clone(), Held { by, identity: identity.cloned(), waiting: VecDeque::new() });
             return Poll::Ready(true);
         }
         let Some(held) = state.locks.held.get_mut(&lock) else { return Poll::Pending };
@@ -133,7 +136,11 @@ pub(crate) async fn acquire(
                 waiter.waker.clone_from(context.waker());
             }
         } else {
-            held.waiting.push_back(Waiter { by, identity: identity.cloned(), waker: context.waker().clone() });
+            held.waiting.push_back(Waiter {
+                by,
+                identity: identity.cloned(),
+                waker: context.waker().clone(),
+            });
             waiting = true;
         }
         Poll::Pending

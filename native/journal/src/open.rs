@@ -11,9 +11,7 @@ use crate::cache::Cache;
 use crate::keys::{KeyRange, Part, RowKey, VERSION_KEY, mutation_key};
 use crate::names::{AliasState, Disposition, Phase, TombstoneState};
 use crate::reads::{JournalError, describe, unreadable};
-use crate::records::{
-    Ack, Alias, Attempt, Client, Effect, Execution, Failure, Identity, Intent, Tombstone,
-};
+use crate::records::{Ack, Alias, Attempt, Client, Effect, Execution, Failure, Identity, Intent, Tombstone};
 use crate::rows::{FORMAT_VERSION, Row, RowError, decode};
 use crate::rules::{self, Rule, Verdict, Violation};
 use crate::storage::Rows;
@@ -102,7 +100,9 @@ impl Opening {
                 Ok(())
             }
             RowKey::Alias(source) => self.alias(key, source, read(key, value)?),
-            RowKey::Tombstone(identity, creator) => self.tombstone(key, identity, creator, &read(key, value)?),
+            RowKey::Tombstone(identity, creator) => {
+                self.tombstone(key, identity, creator, &read(key, value)?)
+            }
             RowKey::Mutation(sequence, part) => self.part(key, value, sequence, part),
             RowKey::Pending(identity, sequence) => {
                 judged_if(value.is_empty(), Rule::IndexTrue, key)?;
@@ -230,7 +230,11 @@ impl Opening {
         };
         judged(rules::execution_has_its_facts(execution), &key)?;
         judged(generations_fit(&mutation, execution), &key)?;
-        judged_if(!(execution.phase == Phase::Retired && mutation.effects_pending), Rule::EffectsSettled, &key)?;
+        judged_if(
+            !(execution.phase == Phase::Retired && mutation.effects_pending),
+            Rule::EffectsSettled,
+            &key,
+        )?;
         self.prefix(sequence, execution, &key)?;
         if execution.owns_lane() {
             let other = self.cache.owners.insert(mutation.intent.identity.namespace.clone(), sequence);
@@ -274,18 +278,30 @@ impl Opening {
             return Err(Violation { rule: Rule::ClientSame, row }.into());
         }
         let next = mutation_key(self.next, Part::Intent);
-        judged_if(found.is_none_or(|client| self.next == client.allocated + 1), Rule::SequenceGapless, &next)?;
+        judged_if(
+            found.is_none_or(|client| self.next == client.allocated + 1),
+            Rule::SequenceGapless,
+            &next,
+        )?;
         if let Some(source) = self.cache.routes.cycle() {
-            return Err(violation(Rule::AliasSound, &RowKey::Alias(source.clone()).encode(), " is in a circle"));
+            return Err(violation(
+                Rule::AliasSound,
+                &RowKey::Alias(source.clone()).encode(),
+                " is in a circle",
+            ));
         }
         if let Some(creator) = self.pending_creators.difference(&self.post_ack).next() {
             return Err(violation(Rule::PendingCreator, &mutation_key(*creator, Part::Execution), ""));
         }
         if self.pending != self.pending_index {
-            return Err(Violation { rule: Rule::IndexTrue, row: "the index of pending rows".to_owned() }.into());
+            return Err(
+                Violation { rule: Rule::IndexTrue, row: "the index of pending rows".to_owned() }.into()
+            );
         }
         if self.dead != self.dead_index {
-            return Err(Violation { rule: Rule::IndexTrue, row: "the index of dead letters".to_owned() }.into());
+            return Err(
+                Violation { rule: Rule::IndexTrue, row: "the index of dead letters".to_owned() }.into()
+            );
         }
         self.cache.pruned_through = self.lowest.map_or(self.cache.confirmed_through(), |lowest| lowest - 1);
         Ok(self.cache)
@@ -305,7 +321,9 @@ fn generations_fit(mutation: &Mutation, execution: &Execution) -> Verdict {
     let placed = earlier.iter().all(|attempt| attempt.conflict.is_some())
         && match execution.phase {
             Phase::RefreshRequired => current.conflict.is_some(),
-            Phase::Ready | Phase::Inflight | Phase::Acked | Phase::EffectsPending => current.conflict.is_none(),
+            Phase::Ready | Phase::Inflight | Phase::Acked | Phase::EffectsPending => {
+                current.conflict.is_none()
+            }
             Phase::Unprepared | Phase::Parked | Phase::Retired => true,
         };
     if placed { Ok(()) } else { Err(Rule::ReceiptPlaced) }

@@ -38,7 +38,8 @@ async fn keyed(visit: &mut Visit, key: &Identity) -> Result<(), Interrupt> {
                     visit.park(&head, FailureKind::Identity, detail, &failed.message).await?;
                 }
                 None => {
-                    visit.report.blocked = Some(Blocked::Unresolved { identity: at, message: failed.message });
+                    visit.report.blocked =
+                        Some(Blocked::Unresolved { identity: at, message: failed.message });
                 }
             }
             return Ok(());
@@ -94,7 +95,8 @@ async fn everything(io: &Io) -> Result<(Vec<IdentityReport>, Result<(), Interrup
     };
     let mut reports = Vec::new();
     let mut worked = Ok(());
-    let mut ended = stream::iter(lanes).map(|lane| drain_lane(io.clone(), lane, bound)).buffer_unordered(lanes_max);
+    let mut ended =
+        stream::iter(lanes).map(|lane| drain_lane(io.clone(), lane, bound)).buffer_unordered(lanes_max);
     while let Some((lane, result)) = ended.next().await {
         reports.extend(lane);
         if let Err(interrupt) = result {
@@ -113,7 +115,8 @@ fn plan(state: &crate::state::State) -> Result<Vec<Vec<Identity>>, Interrupt> {
         let first_there = oldest.entry(state.terminal(&identity)).or_insert(first);
         *first_there = first.min(*first_there);
     }
-    let mut by_age: Vec<(u64, Identity)> = oldest.into_iter().map(|(identity, first)| (first, identity)).collect();
+    let mut by_age: Vec<(u64, Identity)> =
+        oldest.into_iter().map(|(identity, first)| (first, identity)).collect();
     by_age.sort_unstable();
 
     let owners = &state.known().owners;
@@ -210,7 +213,9 @@ async fn end(
     }
     let interrupted = match (worked, flushed.map(|_| ()), durable) {
         // A flush that was given up is told instead of an older failure.
-        (_, Err(interrupt), _) | (Err(interrupt), Ok(()), _) | (Ok(()), Ok(()), Err(interrupt)) => Some(interrupt),
+        (_, Err(interrupt), _) | (Err(interrupt), Ok(()), _) | (Ok(()), Ok(()), Err(interrupt)) => {
+            Some(interrupt)
+        }
         (Ok(()), Ok(()), Ok(())) => None,
     };
     let error = interrupted.map(DrainError::from).or(kept.map(DrainError::from));

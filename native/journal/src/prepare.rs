@@ -61,7 +61,9 @@ impl Visit {
                 self.poison(head, call);
                 return self.park(head, FailureKind::Projection, detail::PROJECTION_THROW, &message).await;
             }
-            (call, answer) => return self.park_undecodable(head, thrown(call, answer.clone()), &answer).await,
+            (call, answer) => {
+                return self.park_undecodable(head, thrown(call, answer.clone()), &answer).await;
+            }
         };
         let precondition = match self.precondition(at, &base, &mine, meta).await? {
             Ok(precondition) => precondition,
@@ -81,7 +83,8 @@ impl Visit {
                 return Ok(Go::Stop);
             }
         };
-        let (ready, attempt) = self.freeze(Transition::T1, at, head, (base, mine, precondition), targets).await?;
+        let (ready, attempt) =
+            self.freeze(Transition::T1, at, head, (base, mine, precondition), targets).await?;
         self.push(at, &ready, attempt).await
     }
 
@@ -114,7 +117,9 @@ impl Visit {
                     mine,
                     precondition,
                     retired_through: client.map_or(0, |client| client.retired_through),
-                    idempotency_key: client.map_or_else(String::new, |it: &Client| it.idempotency_key(sequence, generation)).into(),
+                    idempotency_key: client
+                        .map_or_else(String::new, |it: &Client| it.idempotency_key(sequence, generation))
+                        .into(),
                     prepared_at: state.now,
                     conflict: None,
                 };
@@ -206,8 +211,11 @@ impl Visit {
             .io
             .commit(Transition::T10, |transaction, state| {
                 let skipped = transaction.skip_effects(sequence, state.now)?;
-                let retired =
-                    Execution { phase: Phase::Retired, retired_at: Some(state.now), ..head.execution.clone() };
+                let retired = Execution {
+                    phase: Phase::Retired,
+                    retired_at: Some(state.now),
+                    ..head.execution.clone()
+                };
                 transaction.execute(&head.subject(), &retired, Cause::Step)?;
                 Ok((Some(sequence), skipped))
             })
@@ -234,9 +242,7 @@ impl Visit {
         };
         match self.io.ask(call).await? {
             (_, Answer::Done) => Ok(None),
-            (id, answer) => {
-                self.park_undecodable(head, thrown(id, answer.clone()), &answer).await.map(Some)
-            }
+            (id, answer) => self.park_undecodable(head, thrown(id, answer.clone()), &answer).await.map(Some),
         }
     }
 
@@ -248,7 +254,12 @@ impl Visit {
         self.park(head, FailureKind::Conflict, detail::SELECTOR_FAILED, &failed.message).await
     }
 
-    async fn park_undecodable(&mut self, head: &Head, failed: Thrown, answer: &Answer) -> Result<Go, Interrupt> {
+    async fn park_undecodable(
+        &mut self,
+        head: &Head,
+        failed: Thrown,
+        answer: &Answer,
+    ) -> Result<Go, Interrupt> {
         let detail = match answer {
             Answer::ArgsCodec(_) => detail::ARGS_CODEC,
             Answer::MutatorMissing(_) => detail::MUTATOR_MISSING,
@@ -283,11 +294,14 @@ mod tests {
             vec![Identity::new("b", "1"), Identity::new("a", "2"), Identity::new("b", "1")],
             vec!["z".into(), "y".into(), "z".into()],
         );
-        assert_eq!(targets, [
-            EffectTarget::Namespace("y".into()),
-            EffectTarget::Namespace("z".into()),
-            EffectTarget::Key(Identity::new("a", "2")),
-            EffectTarget::Key(Identity::new("b", "1")),
-        ]);
+        assert_eq!(
+            targets,
+            [
+                EffectTarget::Namespace("y".into()),
+                EffectTarget::Namespace("z".into()),
+                EffectTarget::Key(Identity::new("a", "2")),
+                EffectTarget::Key(Identity::new("b", "1")),
+            ]
+        );
     }
 }

@@ -27,7 +27,12 @@ enum Admission {
 
 impl Visit {
     /// Pushes the frozen generation of a head that is READY or INFLIGHT.
-    pub(crate) async fn push(&mut self, at: &Identity, head: &Head, attempt: Attempt) -> Result<Go, Interrupt> {
+    pub(crate) async fn push(
+        &mut self,
+        at: &Identity,
+        head: &Head,
+        attempt: Attempt,
+    ) -> Result<Go, Interrupt> {
         if let Some(go) = self.decoded(head, &attempt).await? {
             return Ok(go);
         }
@@ -144,8 +149,7 @@ impl Visit {
             (state.now, equal_conflicts(&state, sequence, generation, &conflict)? >= EQUAL_CONFLICTS_MAX)
         };
         let identity = attempt.identity.clone();
-        let receipt =
-            Attempt { conflict: Some(Conflict { meta: meta.clone(), received_at }), ..attempt };
+        let receipt = Attempt { conflict: Some(Conflict { meta: meta.clone(), received_at }), ..attempt };
         let observed = EventKind::ConflictObserved { generation, server: meta };
         if unchanged {
             let failed = Failed {
@@ -170,7 +174,12 @@ impl Visit {
     }
 
     /// T5: the server's answer, after which nothing is pushed again; T5b if its target can't be.
-    async fn accepted(&mut self, head: &Head, attempt: &Attempt, accepted: Accepted) -> Result<Go, Interrupt> {
+    async fn accepted(
+        &mut self,
+        head: &Head,
+        attempt: &Attempt,
+        accepted: Accepted,
+    ) -> Result<Go, Interrupt> {
         let sequence = head.sequence;
         let generation = head.execution.generation;
         let source = &attempt.identity;
@@ -249,7 +258,12 @@ fn equal_conflicts(
 }
 
 /// Judges an answer's target; the first rule that applies decides.
-fn admit(state: &mut State, generation: (u64, u32), source: &Identity, target: Option<&Identity>) -> Admission {
+fn admit(
+    state: &mut State,
+    generation: (u64, u32),
+    source: &Identity,
+    target: Option<&Identity>,
+) -> Admission {
     let Some(target) = target.filter(|target| *target != source) else { return Admission::NoEdge };
     if target.namespace != source.namespace {
         return Admission::Violation(detail::ALIAS_CROSS_NAMESPACE);

@@ -45,7 +45,9 @@ pub(crate) fn describe(key: &[u8]) -> String {
             Part::Effect(index) => format!("effect {index} of mutation {sequence}"),
         },
         Some(RowKey::Alias(source)) => format!("the alias of {source}"),
-        Some(RowKey::Tombstone(identity, sequence)) => format!("the tombstone of {identity} by mutation {sequence}"),
+        Some(RowKey::Tombstone(identity, sequence)) => {
+            format!("the tombstone of {identity} by mutation {sequence}")
+        }
         Some(RowKey::Pending(identity, sequence)) => {
             format!("the index of pending rows at {identity}, mutation {sequence}")
         }

@@ -9,7 +9,8 @@ use bytes::Bytes;
 use crate::bytes_codec::{Reader, Writer};
 use crate::names::{AliasState, Disposition, EffectKind, FailureKind, Phase, TombstoneState};
 use crate::records::{
-    Ack, Alias, Attempt, Client, Conflict, Dismissal, Effect, EffectTarget, Execution, Failure, Intent, Tombstone,
+    Ack, Alias, Attempt, Client, Conflict, Dismissal, Effect, EffectTarget, Execution, Failure, Intent,
+    Tombstone,
 };
 
 /// The format of the journal, in the row of [`crate::keys::VERSION_KEY`] and at the start of each value.
@@ -59,7 +60,11 @@ pub(crate) fn decode<R: Row>(key: &[u8], value: &Bytes) -> Result<R, RowError> {
     let (version, body) = content.split_first().ok_or(RowError::Cut)?;
     if checksum(key, content) != u32::from_be_bytes(*sum) {
         // A version that is not ours explains a checksum that is not ours.
-        return Err(if *version == FORMAT_VERSION { RowError::Checksum } else { RowError::Version(*version) });
+        return Err(if *version == FORMAT_VERSION {
+            RowError::Checksum
+        } else {
+            RowError::Version(*version)
+        });
     }
     if *version != FORMAT_VERSION {
         return Err(RowError::Version(*version));

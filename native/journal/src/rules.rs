@@ -144,8 +144,9 @@ pub(crate) fn edge_is_known(old: &Execution, new: &Execution, cause: Cause) -> V
     let same_generation = old.generation == new.generation;
     let kept = same_generation && old.attempt == new.attempt && old.last_attempt_at == new.last_attempt_at;
     let pushed = same_generation && old.attempt.checked_add(1) == Some(new.attempt);
-    let next_generation =
-        old.generation.checked_add(1) == Some(new.generation) && new.attempt == 0 && new.last_attempt_at.is_none();
+    let next_generation = old.generation.checked_add(1) == Some(new.generation)
+        && new.attempt == 0
+        && new.last_attempt_at.is_none();
     let dismissed = old.dismissed.is_none() && new.dismissed.is_some();
     let known = match (old.phase, new.phase, cause) {
         (Unprepared | RefreshRequired, Ready, Cause::Step) => next_generation,

@@ -70,7 +70,12 @@ impl Visit {
     }
 
     /// Where the answer is adopted: at the end of the route of its target, if it has one. `None` if there is no key.
-    async fn adoption_key(&mut self, at: &Identity, head: &Head, ack: &Ack) -> Result<Option<Identity>, Interrupt> {
+    async fn adoption_key(
+        &mut self,
+        at: &Identity,
+        head: &Head,
+        ack: &Ack,
+    ) -> Result<Option<Identity>, Interrupt> {
         let Some(target) = &ack.target else { return Ok(Some(at.clone())) };
         let terminal = self.io.state().terminal(target);
         match self.io.key_of(&terminal).await? {
@@ -102,13 +107,17 @@ impl Visit {
     }
 
     /// T7: applies one effect. False if it is left.
-    async fn apply_effect(&mut self, head: &Head, index: u32, target: EffectTarget) -> Result<bool, Interrupt> {
+    async fn apply_effect(
+        &mut self,
+        head: &Head,
+        index: u32,
+        target: EffectTarget,
+    ) -> Result<bool, Interrupt> {
         let call = match target {
             EffectTarget::Namespace(namespace) => Call::Invalidate(namespace),
             EffectTarget::Key(identity) => {
                 // This answer's own alias counts already: the effect goes where the key will be.
-                let key =
-                    self.io.state().known().routes.terminal_after(&identity, head.sequence).clone();
+                let key = self.io.state().known().routes.terminal_after(&identity, head.sequence).clone();
                 match self.io.key_of(&key).await? {
                     KeyAnswer::Known => Call::MarkStale(key),
                     KeyAnswer::Unavailable => {
@@ -147,8 +156,11 @@ impl Visit {
             .io
             .commit(Transition::T8, |transaction, state| {
                 let masked = settle_answer(transaction, state, head.sequence, &attempt, &ack)?;
-                let retired =
-                    Execution { phase: Phase::Retired, retired_at: Some(state.now), ..head.execution.clone() };
+                let retired = Execution {
+                    phase: Phase::Retired,
+                    retired_at: Some(state.now),
+                    ..head.execution.clone()
+                };
                 transaction.execute(&head.subject(), &retired, Cause::Step)?;
                 Ok((Some(head.sequence), masked))
             })
@@ -231,8 +243,7 @@ fn mask(
         let intent = reads.intent(*older)?;
         let execution = reads.execution(*older)?;
         transaction.skip_effects(*older, state.now)?;
-        let retired =
-            Execution { phase: Phase::Retired, retired_at: Some(state.now), ..execution.clone() };
+        let retired = Execution { phase: Phase::Retired, retired_at: Some(state.now), ..execution.clone() };
         let subject = Subject { sequence: *older, intent: &intent, execution: &execution };
         transaction.execute(&subject, &retired, Cause::Mask)?;
     }

@@ -84,7 +84,11 @@ impl<'a> Transaction<'a> {
     }
 
     /// Gives the intent the next sequence. `first` is the client of a journal that has none.
-    pub(crate) fn enqueue(&mut self, intent: &Intent, first: impl FnOnce() -> Client) -> Result<u64, JournalError> {
+    pub(crate) fn enqueue(
+        &mut self,
+        intent: &Intent,
+        first: impl FnOnce() -> Client,
+    ) -> Result<u64, JournalError> {
         let mut client = match self.client() {
             Some(client) => client.clone(),
             None => {
@@ -130,7 +134,12 @@ impl<'a> Transaction<'a> {
         Ok(())
     }
 
-    fn has_what_the_phase_needs(&self, sequence: u64, old: &Execution, new: &Execution) -> Result<(), JournalError> {
+    fn has_what_the_phase_needs(
+        &self,
+        sequence: u64,
+        old: &Execution,
+        new: &Execution,
+    ) -> Result<(), JournalError> {
         if new.generation != old.generation {
             let key = mutation_key(sequence, Part::Attempt(new.generation));
             let kept = self.current::<Attempt>(&key)?.is_some();
@@ -151,13 +160,17 @@ impl<'a> Transaction<'a> {
                 // Without a failure the row has not its facts, which was judged before.
                 let id = new.active_failure.unwrap_or_default();
                 let key = mutation_key(sequence, Part::Failure(id));
-                let matches = self.current::<Failure>(&key)?.is_some_and(|it| it.generation == new.generation);
+                let matches =
+                    self.current::<Failure>(&key)?.is_some_and(|it| it.generation == new.generation);
                 judged(if matches { Ok(()) } else { Err(Rule::ParkedFailure) }, &key)
             }
             Phase::Retired => {
                 let settled =
                     self.effects(sequence)?.iter().all(|(_, it)| it.disposition != Disposition::Pending);
-                judged(if settled { Ok(()) } else { Err(Rule::EffectsSettled) }, &mutation_key(sequence, Part::Execution))
+                judged(
+                    if settled { Ok(()) } else { Err(Rule::EffectsSettled) },
+                    &mutation_key(sequence, Part::Execution),
+                )
             }
             _ => Ok(()),
         }
@@ -186,7 +199,8 @@ impl<'a> Transaction<'a> {
     fn index(&mut self, subject: &Subject<'_>, new: &Execution) -> Result<(), JournalError> {
         let old = subject.execution;
         if old.phase.is_pending() && !new.phase.is_pending() {
-            self.writes.insert(RowKey::Pending(subject.intent.identity.clone(), subject.sequence).encode(), None);
+            self.writes
+                .insert(RowKey::Pending(subject.intent.identity.clone(), subject.sequence).encode(), None);
         }
         let is_dead = |it: &Execution| it.phase == Phase::Parked && it.dismissed.is_none();
         if is_dead(old) != is_dead(new) {
@@ -219,17 +233,23 @@ impl<'a> Transaction<'a> {
     }
 
     /// Adds a generation.
-    pub(crate) fn prepare(&mut self, sequence: u64, generation: u32, attempt: &Attempt) -> Result<(), JournalError> {
+    pub(crate) fn prepare(
+        &mut self,
+        sequence: u64,
+        generation: u32,
+        attempt: &Attempt,
+    ) -> Result<(), JournalError> {
         let key = mutation_key(sequence, Part::Attempt(generation));
         self.unwritten::<Attempt>(&key, Rule::WrittenOnce)?;
         if generation > 1 {
-            let previous: Option<Attempt> = self.current(&mutation_key(sequence, Part::Attempt(generation - 1)))?;
+            let previous: Option<Attempt> =
+                self.current(&mutation_key(sequence, Part::Attempt(generation - 1)))?;
             let same = previous.is_some_and(|it| it.identity == attempt.identity && it.conflict.is_some());
             judged(if same { Ok(()) } else { Err(Rule::AttemptKept) }, &key)?;
         }
-        let derived = self.client().is_some_and(|client| {
-            client.idempotency_key(sequence, generation) == *attempt.idempotency_key
-        });
+        let derived = self
+            .client()
+            .is_some_and(|client| client.idempotency_key(sequence, generation) == *attempt.idempotency_key);
         judged(if derived { Ok(()) } else { Err(Rule::AttemptKept) }, &key)?;
         self.stage(key, attempt);
         Ok(())
@@ -370,7 +390,12 @@ impl<'a> Transaction<'a> {
         Ok(())
     }
 
-    fn add_tombstone(&mut self, identity: &Identity, creator: u64, new: &Tombstone) -> Result<(), JournalError> {
+    fn add_tombstone(
+        &mut self,
+        identity: &Identity,
+        creator: u64,
+        new: &Tombstone,
+    ) -> Result<(), JournalError> {
         let key = RowKey::Tombstone(identity.clone(), creator).encode();
         judged(rules::tombstone_has_its_facts(new), &key)?;
         self.unwritten::<Tombstone>(&key, Rule::TombstoneSound)?;

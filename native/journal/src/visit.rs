@@ -195,7 +195,12 @@ impl Visit {
     }
 
     /// Looks for the key that a generation was frozen with, which may have become the source of an alias.
-    pub(crate) async fn frozen_key(&mut self, at: &Identity, head: &Head, frozen: &Identity) -> Result<Option<Go>, Interrupt> {
+    pub(crate) async fn frozen_key(
+        &mut self,
+        at: &Identity,
+        head: &Head,
+        frozen: &Identity,
+    ) -> Result<Option<Go>, Interrupt> {
         if frozen == at {
             return Ok(None);
         }

@@ -22,7 +22,9 @@ pub(crate) fn call(call: &Call) -> Option<Value> {
         Call::Merge { base, mine, theirs, .. } => {
             json!({"event": "merge", "base": shown(base), "mine": shown(mine), "theirs": shown(theirs)})
         }
-        Call::Apply { key, value, .. } => json!({"event": "apply", "key": identity(key), "value": text(value)}),
+        Call::Apply { key, value, .. } => {
+            json!({"event": "apply", "key": identity(key), "value": text(value)})
+        }
         Call::ConfirmFresh { key, etag } => {
             json!({"event": "confirmFresh", "key": identity(key), "etag": etag.as_deref()})
         }
@@ -182,9 +184,9 @@ pub(crate) fn journal(dump: &Dump) -> Value {
     let tombstones: Vec<Value> = dump
         .tombstones
         .iter()
-        .map(|(key, creator, it)| {
-            json!({"key": identity(key), "sequence": creator, "state": it.state.name()})
-        })
+        .map(
+            |(key, creator, it)| json!({"key": identity(key), "sequence": creator, "state": it.state.name()}),
+        )
         .collect();
     json!({
         "event": "journal",

@@ -233,7 +233,8 @@ fn mutate(fields: &mut Fields) -> Read<Step> {
 
 fn stales(value: Value) -> Read<Value> {
     let mut fields = Fields::of(value, "stales")?;
-    let read = |value: Option<Value>| value.map_or_else(|| Ok(Vec::new()), |value| list(value, "a list of stales"));
+    let read =
+        |value: Option<Value>| value.map_or_else(|| Ok(Vec::new()), |value| list(value, "a list of stales"));
     let keys = read(fields.optional("keys"))?;
     let namespaces = read(fields.optional("namespaces"))?;
     fields.end()?;
