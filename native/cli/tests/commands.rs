@@ -53,6 +53,22 @@ fn wrong_arguments_are_told_and_nothing_is_answered() {
 }
 
 #[test]
+fn a_word_that_is_no_command_is_named_with_the_commands_and_the_nearest_one() {
+    for (arguments, what) in [
+        (&["frob"][..], "\"frob\" is no command of parsley\n"),
+        (&["relpay", "a"], "\"relpay\" is no command of parsley, did you mean \"replay\"?"),
+        (&["decode", "cause", "00"], "parsley decodes, did you mean \"causes\"?"),
+        (&["decode", "rows", "00"], "\"rows\" is nothing that parsley decodes\n"),
+        (&["replay"], "these are not the arguments of parsley replay\n"),
+    ] {
+        let (status, _, err) = output(arguments);
+        assert_eq!(status, 2, "{arguments:?}");
+        assert!(err.contains(what), "{arguments:?}: {err}");
+        assert!(err.contains("parsley replay FILE.jsonl") && err.contains("decode causes HEX"), "{err}");
+    }
+}
+
+#[test]
 fn a_refusal_in_a_replay_is_explained_beside_the_answers() {
     let channel = "11111111111111111111111111111111:0";
     let feed = format!(r#"{{"op":"feed","channel":"{channel}","offset":4,"timestamp":0}}"#);
