@@ -19,8 +19,8 @@ use event::Event;
 use replay::{Replay, Stop};
 
 /// What can be asked for, as it is typed.
-const USAGE: &str = "\
-  parsley replay FILE.jsonl              Run the engine over a scenario, one JSON object a line
+const USAGE: &str =
+    "  parsley replay FILE.jsonl              Run the engine over a scenario, one JSON object a line
   parsley journal replay [--commits] FILE.jsonl
                                          Run the mutation journal over a scenario; docs/drain.md describes it
   parsley decode causes HEX              Show the causes in the value of a parsley.causes header
@@ -39,7 +39,7 @@ Exit status:
 ";
 
 /// The first words of the commands, and what can be decoded.
-const COMMANDS: [&str; 3] = ["replay", "decode", "help"];
+const COMMANDS: [&str; 4] = ["replay", "journal", "decode", "help"];
 const DECODABLE: [&str; 2] = ["causes", "held"];
 
 /// From here on, of 1 for equal words, a word is taken for a slip of the other one.

@@ -18,7 +18,7 @@ fn help_names_every_command() {
         let (status, out, err) = output(arguments);
         assert_eq!((status, err.as_str()), (0, ""), "{arguments:?}");
         for command in
-            ["parsley replay FILE.jsonl", "parsley decode causes HEX", "decode held KEYHEX VALUEHEX"]
+            ["\n  parsley replay FILE.jsonl", "parsley decode causes HEX", "decode held KEYHEX VALUEHEX"]
         {
             assert!(out.contains(command), "{out}");
         }
