@@ -27,7 +27,7 @@ class HoldMetricsTest {
           "the first held record ages");
 
       scenario.feed("orders", Payload.of("cause"), Causes.none());
-      scenario.requireCausal();
+      scenario.awaitCopies(3);
       await(streams, "held-count", scenario.topic("payments"), 0);
       assertEquals(2, value(streams, "held-total", null));
       assertEquals(2, value(streams, "released-total", null));
