@@ -18,17 +18,18 @@ use std::process::ExitCode;
 use event::Event;
 use replay::{Replay, Stop};
 
-const HELP: &str = "\
-Shows what Parsley's causal hold-back engine decides, and what its formats say.
-
-Usage:
-  parsley replay FILE.jsonl              Run the engine over a scenario, one JSON object a line
+/// What can be asked for, as it is typed.
+const USAGE: &str =
+    "  parsley replay FILE.jsonl              Run the engine over a scenario, one JSON object a line
   parsley journal replay [--commits] FILE.jsonl
                                          Run the mutation journal over a scenario; docs/drain.md describes it
   parsley decode causes HEX              Show the causes in the value of a parsley.causes header
   parsley decode held KEYHEX VALUEHEX    Show the held message in a row of the ordering store
   parsley --help | --version
+";
 
+const HELP: &str = "
+HEX is lower-case; white space in it is passed over. One of the values may be -, which is read from standard input.
 Answers are JSON objects, one a line, on standard output. docs/ordering.md describes scenarios and answers.
 
 Exit status:
@@ -36,6 +37,13 @@ Exit status:
   1  the bytes to decode are refused, or the answers could not be written
   2  wrong arguments, or the file can't be read or is not a scenario
 ";
+
+/// The first words of the commands, and what can be decoded.
+const COMMANDS: [&str; 4] = ["replay", "journal", "decode", "help"];
+const DECODABLE: [&str; 2] = ["causes", "held"];
+
+/// From here on, of 1 for equal words, a word is taken for a slip of the other one.
+const ALIKE: f64 = 0.5;
 
 const REFUSED: u8 = 1;
 const FAILED: u8 = 1;
@@ -91,17 +99,54 @@ fn run(arguments: &[OsString], answers: &mut Answers<'_>) -> Result<(), Failure>
             replay_journal(Path::new(&arguments[2]), false, answers)
         }
         ["decode", "causes", value] if value != "--help" => answers.only(&decode::causes(&bytes(value)?)),
+        ["decode", "held", "-", "-"] => {
+            Err(Failure::Misused("only one of the two values can come from standard input".to_owned()))
+        }
         ["decode", "held", key, value] => answers.only(&decode::held(&bytes(key)?, bytes(value)?)),
         ["--version" | "-V"] => Ok(writeln!(answers.0, "parsley {}", env!("CARGO_PKG_VERSION"))?),
-        [.., "--help" | "-h"] | ["help"] => Ok(answers.0.write_all(HELP.as_bytes())?),
-        [] => Err(Failure::Misused(format!("tell what to do\n\n{HELP}"))),
-        _ => Err(Failure::Misused("these are no arguments of parsley, see parsley --help".to_owned())),
+        [.., "--help" | "-h"] | ["help"] => Ok(write!(
+            answers.0,
+            "Shows what Parsley's causal hold-back engine decides, and what its formats say.\n\nUsage:\n{USAGE}{HELP}"
+        )?),
+        _ => Err(Failure::Misused(format!("{}\n\nUsage:\n{USAGE}", misuse(&words)))),
     }
 }
 
-fn bytes(text: &str) -> Result<Vec<u8>, Failure> {
-    let wrong = || Failure::Misused(format!("{text:?} is not an even number of lower-case hex digits"));
-    hex::decode(text).ok_or_else(wrong)
+/// What is wrong with arguments that are none.
+fn misuse(words: &[&str]) -> String {
+    match words {
+        [] => "tell what to do".to_owned(),
+        ["decode", what, ..] if !DECODABLE.contains(what) => {
+            format!("{what:?} is nothing that parsley decodes{}", suggestion(what, &DECODABLE))
+        }
+        [command, ..] if !COMMANDS.contains(command) => {
+            format!("{command:?} is no command of parsley{}", suggestion(command, &COMMANDS))
+        }
+        [command, ..] => format!("these are not the arguments of parsley {command}"),
+    }
+}
+
+fn suggestion(typed: &str, known: &[&str]) -> String {
+    known
+        .iter()
+        .map(|word| (strsim::normalized_damerau_levenshtein(typed, word), word))
+        .filter(|(likeness, _)| *likeness >= ALIKE)
+        .max_by(|(one, _), (other, _)| one.total_cmp(other))
+        .map_or_else(String::new, |(_, word)| format!(", did you mean {word:?}?"))
+}
+
+/// The bytes that an argument stands for, or standard input when it is `-`.
+fn bytes(argument: &str) -> Result<Vec<u8>, Failure> {
+    let (text, whose) = if argument == "-" {
+        let text = io::read_to_string(io::stdin())
+            .map_err(|error| Failure::Misused(format!("standard input can't be read: {error}")))?;
+        (text, "standard input".to_owned())
+    } else {
+        (argument.to_owned(), format!("{argument:?}"))
+    };
+    let digits: String = text.split_ascii_whitespace().collect();
+    let wrong = || Failure::Misused(format!("{whose} is not an even number of lower-case hex digits"));
+    hex::decode(&digits).ok_or_else(wrong)
 }
 
 fn replay(path: &Path, answers: &mut Answers<'_>) -> Result<(), Failure> {

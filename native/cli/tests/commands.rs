@@ -18,7 +18,7 @@ fn help_names_every_command() {
         let (status, out, err) = output(arguments);
         assert_eq!((status, err.as_str()), (0, ""), "{arguments:?}");
         for command in
-            ["parsley replay FILE.jsonl", "parsley decode causes HEX", "decode held KEYHEX VALUEHEX"]
+            ["\n  parsley replay FILE.jsonl", "parsley decode causes HEX", "decode held KEYHEX VALUEHEX"]
         {
             assert!(out.contains(command), "{out}");
         }
@@ -49,6 +49,22 @@ fn wrong_arguments_are_told_and_nothing_is_answered() {
         let (status, out, err) = output(arguments);
         assert_eq!((status, out.as_str()), (2, ""), "{arguments:?}");
         assert!(err.contains("--help"), "{arguments:?}: {err}");
+    }
+}
+
+#[test]
+fn a_word_that_is_no_command_is_named_with_the_commands_and_the_nearest_one() {
+    for (arguments, what) in [
+        (&["frob"][..], "\"frob\" is no command of parsley\n"),
+        (&["relpay", "a"], "\"relpay\" is no command of parsley, did you mean \"replay\"?"),
+        (&["decode", "cause", "00"], "parsley decodes, did you mean \"causes\"?"),
+        (&["decode", "rows", "00"], "\"rows\" is nothing that parsley decodes\n"),
+        (&["replay"], "these are not the arguments of parsley replay\n"),
+    ] {
+        let (status, _, err) = output(arguments);
+        assert_eq!(status, 2, "{arguments:?}");
+        assert!(err.contains(what), "{arguments:?}: {err}");
+        assert!(err.contains("parsley replay FILE.jsonl") && err.contains("decode causes HEX"), "{err}");
     }
 }
 

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Run, run};
+use common::{Run, run, run_with_input};
 use serde_json::{Value, json};
 
 const A: &str = "11111111222233334444555555555555";
@@ -144,6 +144,38 @@ fn every_flipped_bit_and_cut_of_a_version_2_row_is_refused() {
     for at in (0..row.len()).step_by(2) {
         assert_eq!(run(&["decode", "held", &key(), &row[..at]]).status, 1, "{at}");
     }
+}
+
+#[test]
+fn white_space_in_hex_is_passed_over() {
+    assert_eq!(causes("01 00\n").answers, causes("0100").answers);
+    assert_eq!(causes(" 0\t1\r\n0 0 ").status, 0);
+    let spaced: Vec<String> =
+        version_2().as_bytes().chunks(2).map(|pair| String::from_utf8_lossy(pair).into()).collect();
+    let spaced = run(&["decode", "held", &key(), &spaced.join(" ")]);
+    assert_eq!((spaced.status, spaced.words.as_str()), (0, ""));
+    assert_eq!(spaced.answers, run(&["decode", "held", &key(), &version_2()]).answers);
+}
+
+#[test]
+fn a_dash_is_read_from_standard_input() {
+    let answered = run_with_input(&["decode", "causes", "-"], b"0100\n");
+    assert_eq!((answered.status, answered.answers), (0, causes("0100").answers));
+
+    let expected = run(&["decode", "held", &key(), &version_2()]).answers;
+    for (arguments, input) in
+        [(["decode", "held", &key(), "-"], version_2()), (["decode", "held", "-", &version_2()], key())]
+    {
+        let answered = run_with_input(&arguments, input.as_bytes());
+        assert_eq!((answered.status, &answered.answers), (0, &expected), "{arguments:?}");
+    }
+
+    let both = run_with_input(&["decode", "held", "-", "-"], key().as_bytes());
+    assert_eq!((both.status, both.answers.len()), (2, 0));
+    assert!(both.words.contains("only one"), "{}", both.words);
+    let no_hex = run_with_input(&["decode", "causes", "-"], b"\xff");
+    assert_eq!((no_hex.status, no_hex.answers.len()), (2, 0));
+    assert!(no_hex.words.contains("standard input"), "{}", no_hex.words);
 }
 
 #[test]

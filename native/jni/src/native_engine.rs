@@ -237,6 +237,24 @@ pub extern "system" fn Java_dev_parsley_streams_internal_NativeEngine_heldCount<
     })
 }
 
+/// `byte[] heldCounts(long store)`
+#[unsafe(no_mangle)]
+pub extern "system" fn Java_dev_parsley_streams_internal_NativeEngine_heldCounts<'local>(
+    env: EnvUnowned<'local>,
+    _class: JClass<'local>,
+    store: jlong,
+) -> jbyteArray {
+    guard(env, store, |frame| {
+        let counts = with_store(store, |open| Ok(open.task.held_counts()?))?;
+        let mut packed = Vec::new();
+        for (channel, count) in counts {
+            packed.extend_from_slice(&channel.to_bytes());
+            packed.extend_from_slice(&jlong::try_from(count).unwrap_or(jlong::MAX).to_be_bytes());
+        }
+        frame.new_array(&[&packed])
+    })
+}
+
 /// `byte[] flush(long store)`
 #[unsafe(no_mangle)]
 pub extern "system" fn Java_dev_parsley_streams_internal_NativeEngine_flush<'local>(

@@ -170,6 +170,11 @@ impl<B: Backend> Task<B> {
         Ok(self.engine()?.held_count())
     }
 
+    /// Each received channel and how many of its records are held, in channel order.
+    pub fn held_counts(&self) -> Result<Vec<(ChannelId, usize)>, TaskError> {
+        Ok(self.engine()?.held_counts().collect())
+    }
+
     /// About how many bytes wait for a commit: staged rows, and what the engine has not flushed.
     pub fn uncommitted_bytes(&self) -> usize {
         let unflushed = match &self.execution {

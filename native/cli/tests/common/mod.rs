@@ -5,7 +5,7 @@
 
 use std::io::Write;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Output};
 
 use serde_json::Value;
 use tempfile::NamedTempFile;
@@ -27,13 +27,26 @@ pub fn parsley() -> Command {
 
 /// Runs a command whose answers are JSON.
 pub fn run(arguments: &[&str]) -> Run {
-    let output = parsley().args(arguments).output().expect("the binary runs");
+    run_of(parsley().args(arguments).output().expect("the binary runs"))
+}
+
+fn run_of(output: Output) -> Run {
     let text = String::from_utf8(output.stdout).expect("answers are UTF-8");
     Run {
         status: output.status.code().expect("it was not killed"),
         answers: text.lines().map(|line| serde_json::from_str(line).expect("an answer is JSON")).collect(),
         words: String::from_utf8(output.stderr).expect("words are UTF-8"),
     }
+}
+
+/// Runs a command that reads standard input.
+pub fn run_with_input(arguments: &[&str], input: &[u8]) -> Run {
+    let output = parsley()
+        .args(arguments)
+        .stdin(file(input).reopen().expect("the file is there"))
+        .output()
+        .expect("the binary runs");
+    run_of(output)
 }
 
 /// Replays a file.

@@ -18,6 +18,11 @@ final class Demo {
 
   private static final Path DIRECTORY = Path.of("build", "demo").toAbsolutePath();
 
+  private static final String NO_CAUSES =
+      "None of your events names a cause, so nothing can come before its cause and this shows"
+          + " nothing. Give\nevents the \"causes\" they have: \"causes\":[\"o1\"] names the earlier"
+          + " event with \"id\":\"o1\".";
+
   private final Options options;
   private final Optional<List<Event>> events;
   private final Progress progress;
@@ -94,7 +99,19 @@ final class Demo {
             + "  without  services as they are usually written\n"
             + "  with     the same services with the causal node\n"
             + "  killed   as 'with', and the slow link stalls, the last service is killed with"
-            + " kill -9\n           while it holds records, and is started again");
+            + " kill -9\n           while it holds records, and is started again\n"
+            + "While they run a line tells how many "
+            + (events.isPresent() ? "events" : "requests")
+            + " were fed to the topics, how many records the last"
+            + "\nservice has processed of all that come to it, and how many have arrived there and"
+            + " are waiting: held by the\nnode for their causes, or not looked at yet.");
+    if (namesNoCauses()) {
+      progress.say(NO_CAUSES);
+    }
+  }
+
+  private boolean namesNoCauses() {
+    return events.isPresent() && events.get().stream().allMatch(event -> event.causes().isEmpty());
   }
 
   private boolean report(List<Outcome> outcomes) {
@@ -123,7 +140,9 @@ final class Demo {
     final int with = outcomes.get(1).beforeCause() + outcomes.get(2).beforeCause();
     final int lost = outcomes.stream().mapToInt(Outcome::lost).sum();
     final int duplicated = outcomes.stream().mapToInt(Outcome::duplicates).sum();
-    if (without == 0) {
+    if (namesNoCauses()) {
+      progress.say(NO_CAUSES);
+    } else if (without == 0) {
       progress.say(
           "No effect overtook its cause, so this run shows nothing. It takes effects and causes on"
               + " two topics\nat least; another SEED or more records may do.");

@@ -45,6 +45,9 @@ final class Run implements AutoCloseable {
   /** A run that shows nothing new for this long is over, and what is missing is lost. */
   private static final Duration QUIET_PATIENCE = Duration.ofSeconds(20);
 
+  /** What the progress line calls the time in which nothing special happens. */
+  private static final String FLOW = "records flow";
+
   private static final long FEED_NANOS = Duration.ofSeconds(8).toNanos();
   private static final long STEP_NANOS_MIN = Duration.ofMillis(1).toNanos();
   private static final long STEP_NANOS_MAX = Duration.ofMillis(100).toNanos();
@@ -93,23 +96,29 @@ final class Run implements AutoCloseable {
 
     workload.services(template(false)).forEach(this::start);
     start(lastService(1));
-    awaitRunning();
+    awaitRunning("services start");
 
     OptionalInt heldAtKill = OptionalInt.empty();
     if (kill) {
-      feedUpTo((int) Math.ceil(workload.steps() * FED_BEFORE_THE_STALL));
-      awaitSeen();
+      feedUpTo((int) Math.ceil(workload.steps() * FED_BEFORE_THE_STALL), FLOW);
+      awaitSeen(FLOW);
       stage.farLink().stall();
-      feedUpTo((int) Math.ceil(workload.steps() * FED_BEFORE_THE_KILL));
+      progress.say("killed: the slow link stalls, so the last service holds what waits for it");
+      feedUpTo((int) Math.ceil(workload.steps() * FED_BEFORE_THE_KILL), "the link stalls");
       awaitTakenIn();
       services.get(Services.SHIPMENTS).kill();
       heldAtKill = OptionalInt.of(takenInAndNotSeen());
+      progress.say(
+          "killed: kill -9, while it holds "
+              + heldAtKill.getAsInt()
+              + " records; it starts again, and the link goes on");
       stage.farLink().goOn();
       start(lastService(2));
-      awaitRunning();
+      awaitRunning("restart after kill");
     }
-    feedUpTo(workload.steps());
-    awaitSeen();
+    final String last = kill ? "after the restart" : FLOW;
+    feedUpTo(workload.steps(), last);
+    awaitSeen(last);
     closeServices();
     return Judge.judge(name, workload.placed(), sightings(), heldAtKill);
   }
@@ -159,10 +168,10 @@ final class Run implements AutoCloseable {
     return directory.resolve(name + "-" + service + ".log");
   }
 
-  private void awaitRunning() {
+  private void awaitRunning(String phase) {
     Await.until(
         () -> {
-          show("services start");
+          show(phase);
           return services.values().stream()
               .allMatch(service -> service.lastLine(ServiceMain.RUNNING).isPresent());
         },
@@ -170,7 +179,7 @@ final class Run implements AutoCloseable {
         () -> "all services of the run '" + name + "' run; their logs are in " + directory);
   }
 
-  private void feedUpTo(int steps) {
+  private void feedUpTo(int steps, String phase) {
     final long stepNanos =
         Math.max(
             STEP_NANOS_MIN, Math.min(STEP_NANOS_MAX, FEED_NANOS / Math.max(1, workload.steps())));
@@ -181,7 +190,7 @@ final class Run implements AutoCloseable {
       for (long left = due - System.nanoTime(); left > 0; left = due - System.nanoTime()) {
         LockSupport.parkNanos(left);
       }
-      show("records flow");
+      show(phase);
     }
   }
 
@@ -190,7 +199,7 @@ final class Run implements AutoCloseable {
     final int expected = workload.nearRecords(fed);
     Await.until(
         () -> {
-          show("the slow link stalls");
+          show("the link stalls");
           return workload.nearTopics().stream().mapToInt(topic -> takenIn(topic).size()).sum()
               >= expected;
         },
@@ -229,7 +238,7 @@ final class Run implements AutoCloseable {
   }
 
   /** Until the last service has processed all that was fed, or shows nothing new any more. */
-  private void awaitSeen() {
+  private void awaitSeen(String phase) {
     final int expected = workload.records(fed);
     long deadline = System.nanoTime() + QUIET_PATIENCE.toNanos();
     while (seen < expected && System.nanoTime() < deadline) {
@@ -238,7 +247,7 @@ final class Run implements AutoCloseable {
         seen += more;
         deadline = System.nanoTime() + QUIET_PATIENCE.toNanos();
       }
-      show("records flow");
+      show(phase);
     }
   }
 

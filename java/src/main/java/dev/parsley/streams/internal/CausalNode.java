@@ -56,6 +56,7 @@ final class CausalNode<K, V, KOut, VOut> implements Processor<byte[], byte[], KO
   private int partition;
   private long stagedBytesMax;
   private boolean drainDue;
+  private HoldMetrics metrics;
 
   CausalNode(NodeSettings<K, V> settings, Processor<K, V, KOut, VOut> application) {
     this.settings = settings;
@@ -72,6 +73,7 @@ final class CausalNode<K, V, KOut, VOut> implements Processor<byte[], byte[], KO
     requireFedAsDeclared(config);
     stagedBytesMax = config.stagedBytesMax();
     closeDirectory(); // Of an initialisation that failed, after which nobody calls close.
+    closeMetrics();
     directory =
         settings.directory() != null
             ? settings.directory()
@@ -84,6 +86,7 @@ final class CausalNode<K, V, KOut, VOut> implements Processor<byte[], byte[], KO
       closeDirectory();
       throw e;
     }
+    metrics = HoldMetrics.of(opened, settings.name(), received, execution.heldCounts());
     drainDue = execution.heldCount() > 0;
     if (drainDue) {
       scheduleRestartDrain();
@@ -162,6 +165,7 @@ final class CausalNode<K, V, KOut, VOut> implements Processor<byte[], byte[], KO
         drainOrHold(from, arrival, record);
         return;
       case NativeEngine.DUPLICATE:
+        metrics.duplicate();
         break;
       default:
         throw new IllegalStateException("the engine answered " + answer + " to a record");
@@ -221,6 +225,7 @@ final class CausalNode<K, V, KOut, VOut> implements Processor<byte[], byte[], KO
     drainDue = false;
     if (!delivered) {
       execution.hold(part.encode());
+      metrics.held(from);
       if (execution.uncommittedBytes() > stagedBytesMax) {
         context.commit();
       }
@@ -247,7 +252,9 @@ final class CausalNode<K, V, KOut, VOut> implements Processor<byte[], byte[], KO
       throw new IllegalStateException("the engine answered " + next + " where nothing is at hand");
     }
     final ByteBuffer in = ByteBuffer.wrap(execution.released());
-    final ReceivedTopic<K, V> topic = received.get(in.getInt());
+    final int from = in.getInt();
+    metrics.released(from);
+    final ReceivedTopic<K, V> topic = received.get(from);
     final long offset = in.getLong();
     final RecordPart part = decoded(in, topic, offset);
     headers.read(part.headers());
@@ -336,7 +343,15 @@ final class CausalNode<K, V, KOut, VOut> implements Processor<byte[], byte[], KO
     try {
       application.close();
     } finally {
+      closeMetrics();
       closeDirectory();
+    }
+  }
+
+  private void closeMetrics() {
+    if (metrics != null) {
+      metrics.close();
+      metrics = null;
     }
   }
 

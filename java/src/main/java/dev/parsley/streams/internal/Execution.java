@@ -7,7 +7,9 @@ import dev.parsley.streams.RefusalReason;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.function.Supplier;
 import org.apache.kafka.common.header.Header;
 import org.apache.kafka.common.header.internals.RecordHeader;
@@ -120,6 +122,18 @@ final class Execution {
 
   long heldCount() {
     return call(() -> NativeEngine.heldCount(store));
+  }
+
+  /** How many records each received channel holds, by the channel's index. */
+  long[] heldCounts() {
+    final ByteBuffer in = ByteBuffer.wrap(call(() -> NativeEngine.heldCounts(store)));
+    final byte[] id = new byte[ChannelId.BYTES];
+    final Map<ChannelId, Long> counts = new HashMap<>();
+    while (in.hasRemaining()) {
+      in.get(id);
+      counts.put(ChannelId.ofBytes(id), in.getLong());
+    }
+    return received.stream().mapToLong(topic -> counts.get(topic.channel())).toArray();
   }
 
   /** See {@link NativeEngine#flush}. */

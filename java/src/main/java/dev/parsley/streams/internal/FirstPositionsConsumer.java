@@ -11,6 +11,7 @@ import java.util.Collection;
 import java.util.HashSet;
 import java.util.Map;
 import java.util.Set;
+import java.util.stream.Collectors;
 import org.apache.kafka.clients.consumer.CommitFailedException;
 import org.apache.kafka.clients.consumer.Consumer;
 import org.apache.kafka.clients.consumer.ConsumerRebalanceListener;
@@ -129,10 +130,25 @@ final class FirstPositionsConsumer implements InvocationHandler {
     final Map<TopicPartition, OffsetAndMetadata> offsets = firstPositions.decide(missing);
     try {
       consumer.commitSync(offsets, timeout);
-      LOG.info("Committed the first positions {}", offsets);
+      LOG.info("Committed the first positions {}", forPeople(offsets));
     } catch (CommitFailedException | RebalanceInProgressException e) {
       LOG.info("The assignment of {} was overtaken; its next owner commits", missing, e);
     }
+  }
+
+  /** Such as {@code orders-0 at 17, payments-0 at 4}; without the mark, which is bytes. */
+  static String forPeople(Map<TopicPartition, OffsetAndMetadata> offsets) {
+    return offsets.entrySet().stream()
+        .map(
+            entry ->
+                entry.getKey()
+                    + " at "
+                    + entry.getValue().offset()
+                    + (FirstPositions.isMarked(entry.getValue())
+                        ? ""
+                        : " (its offset was lost; what was read before is passed over)"))
+        .sorted()
+        .collect(Collectors.joining(", "));
   }
 
   private final class CommittingListener implements ConsumerRebalanceListener {

@@ -78,6 +78,9 @@ final class NativeEngine {
 
   static native long heldCount(long store);
 
+  /** For each received channel 20 bytes of its id and int64 how many of its records are held. */
+  static native byte[] heldCounts(long store);
+
   /**
    * The next chunk of packed rows that the engine changed, about 1 MiB; null when there are no
    * more. The rows are staged in the store when they are handed out.

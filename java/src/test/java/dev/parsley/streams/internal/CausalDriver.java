@@ -6,12 +6,16 @@ import dev.parsley.streams.Causes;
 import dev.parsley.streams.ChannelId;
 import dev.parsley.streams.TopicDirectory;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.HexFormat;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Properties;
 import java.util.UUID;
 import java.util.function.UnaryOperator;
+import org.apache.kafka.common.Metric;
+import org.apache.kafka.common.MetricName;
 import org.apache.kafka.common.Uuid;
 import org.apache.kafka.common.header.Header;
 import org.apache.kafka.common.header.internals.RecordHeaders;
@@ -132,6 +136,34 @@ public final class CausalDriver implements AutoCloseable {
     final List<String> values = new ArrayList<>();
     sent().forEach(record -> values.add(text(record.value())));
     return values;
+  }
+
+  /** The node's own metrics, without what Kafka Streams has. */
+  public Map<MetricName, Metric> metrics() {
+    final Map<MetricName, Metric> ours = new HashMap<>(driver.metrics());
+    ours.keySet().removeIf(name -> !name.group().equals(HoldMetrics.GROUP));
+    return ours;
+  }
+
+  /** The value of a metric of the node that is not told for each topic. */
+  public double metric(String name) {
+    return metric(name, null);
+  }
+
+  /** The value of a metric that is told for each topic. */
+  public double metric(String name, String topic) {
+    final List<Object> values = new ArrayList<>();
+    metrics()
+        .forEach(
+            (found, metric) -> {
+              if (found.name().equals(name) && Objects.equals(found.tags().get("topic"), topic)) {
+                values.add(metric.metricValue());
+              }
+            });
+    if (values.size() != 1) {
+      throw new AssertionError(name + " of " + topic + " is there " + values.size() + " times");
+    }
+    return (double) values.get(0);
   }
 
   @Override

@@ -197,6 +197,7 @@ class NativeHandleTest {
         () -> NativeEngine.hold(store, new byte[0]),
         () -> NativeEngine.stamp(store),
         () -> NativeEngine.heldCount(store),
+        () -> NativeEngine.heldCounts(store),
         () -> NativeEngine.flush(store));
   }
 

@@ -179,6 +179,22 @@ class RestartTest {
   }
 
   @Test
+  void shouldTellWhatIsHeldFromBeforeARestart() {
+    try (CausalDriver driver = driver()) {
+      driver.pipe(PAYMENTS, "payment 0", afterOrder(0)).pipe(PAYMENTS, "payment 1", null);
+      driver.driver().advanceWallClockTime(Duration.ofSeconds(1));
+      driver.pipe(RESTART, "", null);
+
+      assertEquals(2, driver.metric("held-count", PAYMENTS));
+      assertEquals(0, driver.metric("held-count", ORDERS));
+      assertEquals(0, driver.metric("held-total"));
+      assertEquals(0, driver.metric("head-age-ms", PAYMENTS));
+      driver.pipe(ORDERS, "order 0", null);
+      assertEquals(0, driver.metric("held-count", PAYMENTS));
+    }
+  }
+
+  @Test
   void shouldDeliverWhatARestartMadeDeliverableSoonAfterAndNotFromInit() {
     try (CausalDriver driver = driver()) {
       driver.pipe(PAYMENTS, "payment", afterOrder(6));
@@ -217,6 +233,7 @@ class RestartTest {
       driver.pipe(ORDERS, "order 2", null);
 
       assertEquals(List.of("order 2"), driver.sentValues());
+      assertEquals(2, driver.metric("duplicate-total"));
     }
   }
 

@@ -1,0 +1,2 @@
+/** The samples of the README. */
+package dev.parsley.tests.readme;
