@@ -23,6 +23,13 @@ const USAGE: &str =
     "  parsley replay FILE.jsonl              Run the engine over a scenario, one JSON object a line
   parsley journal replay [--commits] FILE.jsonl
                                          Run the mutation journal over a scenario; docs/drain.md describes it
+  parsley journal ls DIR [--json]        Show the lanes of a journal's directory, and what waits in them
+  parsley journal show DIR [SEQUENCE]    Show all rows of a journal, or those of one mutation, as JSON
+  parsley journal dead DIR [--json]      Show the dead letters
+  parsley journal retry DIR SEQUENCE [--json]
+                                         Repeat a dead letter as a new mutation
+  parsley journal discard DIR SEQUENCE --why TEXT [--json]
+                                         Dismiss a row that will not go on by itself, saying who and why
   parsley decode causes HEX              Show the causes in the value of a parsley.causes header
   parsley decode held KEYHEX VALUEHEX    Show the held message in a row of the ordering store
   parsley --help | --version
@@ -30,11 +37,12 @@ const USAGE: &str =
 
 const HELP: &str = "
 HEX is lower-case; white space in it is passed over. One of the values may be -, which is read from standard input.
-Answers are JSON objects, one a line, on standard output. docs/ordering.md describes scenarios and answers.
+Answers are JSON objects, one a line, on standard output. docs/ordering.md and docs/drain.md describe scenarios and
+answers. A journal's directory is shown only while no process has it open; times are milliseconds of the Unix epoch.
 
 Exit status:
   0  done; a replay in which the engine refuses is done as well
-  1  the bytes to decode are refused, or the answers could not be written
+  1  the bytes to decode are refused, the journal is damaged, in use or refuses, or the answers could not be written
   2  wrong arguments, or the file can't be read or is not a scenario
 ";
 
@@ -55,6 +63,8 @@ enum Failure {
     Misused(String),
     /// The bytes to decode were refused, which has been answered.
     Refused,
+    /// The journal could not be opened, or refused, and why.
+    Undone(String),
     /// The answers could not be written.
     Output(io::Error),
     /// A fault of this program.
@@ -78,7 +88,7 @@ fn main() -> ExitCode {
         // Nobody reads on, so there is nobody to tell: `parsley replay … | head` ends well.
         Err(Failure::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
         Err(Failure::Output(error)) => say(&format!("the answers can't be written: {error}"), FAILED),
-        Err(Failure::Internal(what)) => say(&what, FAILED),
+        Err(Failure::Internal(what) | Failure::Undone(what)) => say(&what, FAILED),
         Err(Failure::Refused) => ExitCode::from(REFUSED),
         Err(Failure::Misused(what)) => say(&what, MISUSED),
     }
@@ -98,18 +108,32 @@ fn run(arguments: &[OsString], answers: &mut Answers<'_>) -> Result<(), Failure>
         ["journal", "replay", file] if file != "--help" => {
             replay_journal(Path::new(&arguments[2]), false, answers)
         }
+        ["journal", .., "--help" | "-h"] => help(answers),
+        ["journal", ref rest @ ..] => {
+            let Some((command, json)) = journal::command(rest) else {
+                return Err(Failure::Misused(format!("{}\n\nUsage:\n{USAGE}", misuse(&words))));
+            };
+            // Whatever the command is, the directory is its first argument.
+            let directory = Path::new(&arguments[2]);
+            journal::run(directory, &command, json, &mut answers.0).map_err(|failure| match failure {
+                journal::Failure::Output(error) => Failure::Output(error),
+                journal::Failure::Journal(error) => Failure::Undone(error.to_string()),
+            })
+        }
         ["decode", "causes", value] if value != "--help" => answers.only(&decode::causes(&bytes(value)?)),
         ["decode", "held", "-", "-"] => {
             Err(Failure::Misused("only one of the two values can come from standard input".to_owned()))
         }
         ["decode", "held", key, value] => answers.only(&decode::held(&bytes(key)?, bytes(value)?)),
         ["--version" | "-V"] => Ok(writeln!(answers.0, "parsley {}", env!("CARGO_PKG_VERSION"))?),
-        [.., "--help" | "-h"] | ["help"] => Ok(write!(
-            answers.0,
-            "Shows what Parsley's causal hold-back engine decides, and what its formats say.\n\nUsage:\n{USAGE}{HELP}"
-        )?),
+        [.., "--help" | "-h"] | ["help"] => help(answers),
         _ => Err(Failure::Misused(format!("{}\n\nUsage:\n{USAGE}", misuse(&words)))),
     }
+}
+
+fn help(answers: &mut Answers<'_>) -> Result<(), Failure> {
+    let about = "Shows what Parsley's engines decide, what its formats say, and what a journal of mutations holds.";
+    Ok(write!(answers.0, "{about}\n\nUsage:\n{USAGE}{HELP}")?)
 }
 
 /// What is wrong with arguments that are none.

@@ -15,8 +15,9 @@ use crate::io::Io;
 use crate::mutate::{self, Mutation};
 use crate::open::open;
 use crate::pass;
-use crate::reads::JournalError;
-use crate::records::Identity;
+use crate::keys::CLIENT_KEY;
+use crate::reads::{JournalError, Reads};
+use crate::records::{Client, Identity};
 use crate::report::Outcome;
 use crate::state::{Config, Shared, State};
 use crate::storage::Rows;
@@ -92,6 +93,11 @@ impl Engine {
             ready: Arc::default(),
             next_task: 0,
         })
+    }
+
+    /// The client that a journal belongs to; `None` before its first mutation.
+    pub fn client_of(rows: &dyn Rows) -> Result<Option<Client>, JournalError> {
+        Reads(rows).find(CLIENT_KEY)
     }
 
     pub(crate) fn shared(&self) -> &Shared {

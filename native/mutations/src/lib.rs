@@ -15,6 +15,7 @@
 //! time of the call, one for each lane that it works on at once.
 
 mod cancellation;
+mod directory;
 mod error;
 mod feed;
 mod mutators;
@@ -25,6 +26,7 @@ mod store;
 mod work;
 
 pub use cancellation::{CancelOnDrop, Cancellation};
+pub use directory::JournalDirectory;
 pub use error::{BoxError, DrainFailed, Error};
 pub use feed::{Feed, Poison};
 pub use mutators::{MutatorHandle, Mutators, Projection, Stales};
@@ -32,7 +34,7 @@ pub use parsley_journal::event::{Event, EventKind, FailureNote};
 pub use parsley_journal::inspect::{DeadLetter, Dump, LaneOwner, LaneRow, PendingRow, Stall};
 pub use parsley_journal::memory::MemoryStorage;
 pub use parsley_journal::names::{FailureKind, PendingState};
-pub use parsley_journal::records::{Identity, Meta};
+pub use parsley_journal::records::{Client, Identity, Meta};
 pub use parsley_journal::report::{Blocked, Checkpoint, IdentityReport, Report};
 pub use parsley_journal::storage::{Storage, StorageError};
 pub use ports::{

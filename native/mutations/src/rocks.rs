@@ -37,26 +37,50 @@ pub struct RocksStorage {
     _lock: DirectoryLock,
 }
 
+/// What a directory is opened for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Purpose {
+    Read,
+    Change,
+    Create,
+}
+
 impl RocksStorage {
     /// Opens the journal of a directory, and makes both if they are missing.
     pub fn open(directory: &Path) -> Result<Self, StorageError> {
         fs::create_dir_all(directory).map_err(|e| io("creating", directory, &e))?;
-        Self::open_as(directory, true)
+        Self::open_as(directory, Purpose::Create)
     }
 
     /// Opens the journal of a directory that has one.
     pub fn open_existing(directory: &Path) -> Result<Self, StorageError> {
-        if !directory.join(ROWS_DIRECTORY).is_dir() {
-            return Err(StorageError(format!("{} holds no journal", directory.display())));
-        }
-        Self::open_as(directory, false)
+        Self::is_there(directory)?;
+        Self::open_as(directory, Purpose::Change)
     }
 
-    fn open_as(directory: &Path, create: bool) -> Result<Self, StorageError> {
-        let lock = lock(directory)?;
-        let db = DB::open(&options(create), directory.join(ROWS_DIRECTORY))
-            .map_err(|e| io("opening the rows of", directory, &e))?;
-        if create {
+    /// Opens the journal of a directory that has one, and changes no file in it. Every write fails.
+    pub fn open_read_only(directory: &Path) -> Result<Self, StorageError> {
+        Self::is_there(directory)?;
+        Self::open_as(directory, Purpose::Read)
+    }
+
+    fn is_there(directory: &Path) -> Result<(), StorageError> {
+        match directory.join(ROWS_DIRECTORY).is_dir() {
+            true => Ok(()),
+            false => Err(StorageError(format!("{} holds no journal", directory.display()))),
+        }
+    }
+
+    fn open_as(directory: &Path, purpose: Purpose) -> Result<Self, StorageError> {
+        let lock = lock(directory, purpose)?;
+        let rows = directory.join(ROWS_DIRECTORY);
+        let options = options(purpose == Purpose::Create);
+        let db = match purpose {
+            Purpose::Read => DB::open_for_read_only(&options, rows, false),
+            Purpose::Change | Purpose::Create => DB::open(&options, rows),
+        };
+        let db = db.map_err(|e| io("opening the rows of", directory, &e))?;
+        if purpose == Purpose::Create {
             // The names of new files are durable only once their directories are.
             for made in [directory, directory.parent().unwrap_or(directory)] {
                 File::open(made).and_then(|it| it.sync_all()).map_err(|e| io("syncing", made, &e))?;
@@ -111,8 +135,13 @@ impl Drop for DirectoryLock {
     }
 }
 
-fn lock(directory: &Path) -> Result<DirectoryLock, StorageError> {
-    let file = File::create(directory.join(LOCK_FILE)).map_err(|e| io("locking", directory, &e))?;
+fn lock(directory: &Path, purpose: Purpose) -> Result<DirectoryLock, StorageError> {
+    let path = directory.join(LOCK_FILE);
+    let file = match purpose {
+        Purpose::Create => File::create(path),
+        Purpose::Change | Purpose::Read => File::open(path),
+    };
+    let file = file.map_err(|e| io("locking", directory, &e))?;
     match file.try_lock() {
         Ok(()) => Ok(DirectoryLock(file)),
         Err(TryLockError::WouldBlock) => {
