@@ -55,6 +55,37 @@ impl<T> Feed<T> {
         }
     }
 
+    /// The next event, however long it takes. `None` if the store is closed, or the feed stopped, and all are read.
+    pub(crate) fn wait(&self) -> Option<T> {
+        let mut buffer = self.0.buffer.lock().unwrap_or_else(PoisonError::into_inner);
+        loop {
+            if buffer.closed {
+                return None;
+            }
+            if let Some(item) = buffer.items.pop_front() {
+                return Some(item);
+            }
+            buffer = self.0.filled.wait(buffer).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// Forgets what was not read.
+    pub(crate) fn clear(&self) {
+        self.0.buffer.lock().unwrap_or_else(PoisonError::into_inner).items.clear();
+    }
+
+    /// Ends the feed when it is called: who waits for it is let go.
+    pub(crate) fn stopper(&self) -> impl Fn() + Send + Sync + use<T>
+    where
+        T: Send + 'static,
+    {
+        let shared = self.0.clone();
+        move || {
+            shared.buffer.lock().unwrap_or_else(PoisonError::into_inner).closed = true;
+            shared.filled.notify_all();
+        }
+    }
+
     /// Events that this listener has lost, because it was too slow.
     pub fn dropped(&self) -> u64 {
         self.0.buffer.lock().unwrap_or_else(PoisonError::into_inner).dropped

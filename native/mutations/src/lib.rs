@@ -4,7 +4,7 @@
 //! [`MutationStore`] is blocking. From async code, call it through the runtime's pool for blocking work and keep the
 //! [`Cancellation`] on the async side, so that dropping the request can cancel it:
 //!
-//! ```ignore
+//! ```text
 //! let cancellation = Cancellation::new();
 //! let cancel_on_drop = cancellation.clone().on_drop();
 //! let report = tokio::task::spawn_blocking(move || store.drain_until(&key, &cancellation)).await??;
@@ -22,6 +22,7 @@ mod mutators;
 mod perform;
 mod ports;
 mod rocks;
+pub mod scheduler;
 mod store;
 mod work;
 

@@ -308,7 +308,7 @@ impl<K: StoreKey, V: Send + Sync + 'static> MutationStore<K, V> {
         self.hub.listen_poison()
     }
 
-    /// Whether the scheduler may leave the checkpoint as it is.
+    /// Whether the server has confirmed all that is settled.
     pub fn checkpoint_is_flushed(&self) -> Result<bool, Error> {
         let engine = self.hub.engine()?;
         let client = engine.client();
@@ -320,6 +320,11 @@ impl<K: StoreKey, V: Send + Sync + 'static> MutationStore<K, V> {
     pub fn close(&self) {
         self.hub.close();
         self.ports.keys.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+
+    /// Tells one store from another: the same for all clones.
+    pub(crate) fn instance(&self) -> usize {
+        Arc::as_ptr(&self.hub).addr()
     }
 
     /// The time as the store sees it.
