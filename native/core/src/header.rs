@@ -111,9 +111,13 @@ impl LastHeader {
     /// equal outside of `difference`. False, and nothing is moved, if they differ in more than valid positions.
     fn move_positions(&mut self, bytes: &[u8], difference: Range<usize>) -> bool {
         self.changed.clear();
-        let first = self.places.partition_point(|place| place + POSITION_BYTES <= difference.start);
         let mut compared = difference.start;
-        for (at, place) in self.places.iter().copied().enumerate().skip(first) {
+        // A position that begins here or before ends before the difference.
+        let untouched = difference.start.saturating_sub(POSITION_BYTES);
+        for (at, place) in self.places.iter().copied().enumerate() {
+            if place <= untouched {
+                continue;
+            }
             if place >= difference.end {
                 break;
             }

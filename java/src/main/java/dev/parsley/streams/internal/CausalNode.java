@@ -12,6 +12,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import org.apache.kafka.common.header.Headers;
+import org.apache.kafka.common.header.internals.RecordHeaders;
 import org.apache.kafka.streams.processor.Cancellable;
 import org.apache.kafka.streams.processor.PunctuationType;
 import org.apache.kafka.streams.processor.Punctuator;
@@ -207,15 +208,12 @@ final class CausalNode<K, V, KOut, VOut> implements Processor<byte[], byte[], KO
 
   /** Delivers what is deliverable, the record at hand among it when its turn comes, or holds it. */
   private void drainOrHold(int from, RecordContext arrival, Record<byte[], byte[]> record) {
-    // Delivering another record reads its headers into the same place.
-    final RecordPart part =
-        new RecordPart(record.timestamp(), record.key(), record.value(), headers.all());
     boolean delivered = false;
     int next = execution.next();
     while (next != NativeEngine.NONE) {
       if (next == NativeEngine.CURRENT) {
         delivered = true;
-        headers.read(part.headers());
+        headers.read(record.headers()); // Another record's may have been read meanwhile.
         deliverCurrent(from, arrival, record);
       } else {
         deliverHeld(next);
@@ -224,6 +222,9 @@ final class CausalNode<K, V, KOut, VOut> implements Processor<byte[], byte[], KO
     }
     drainDue = false;
     if (!delivered) {
+      final RecordPart part =
+          new RecordPart(
+              record.timestamp(), record.key(), record.value(), record.headers().toArray());
       execution.hold(part.encode());
       metrics.held(from);
       if (execution.uncommittedBytes() > stagedBytesMax) {
@@ -257,16 +258,12 @@ final class CausalNode<K, V, KOut, VOut> implements Processor<byte[], byte[], KO
     final ReceivedTopic<K, V> topic = received.get(from);
     final long offset = in.getLong();
     final RecordPart part = decoded(in, topic, offset);
-    headers.read(part.headers());
-    final Headers visible = headers.visible();
+    headers.read(new RecordHeaders(part.headers()));
+    final Record<K, V> typed =
+        typed(topic, offset, part.timestamp(), part.key(), part.value(), headers.visible());
     final RecordContext before = internals.recordContext();
-    internals.enter(part.timestamp(), topic.name(), partition, offset, visible);
-    try {
-      hand(topic, offset, part.timestamp(), part.key(), part.value(), visible);
-    } finally {
-      internals.leave(before);
-    }
-    execution.rethrow();
+    internals.enter(part.timestamp(), topic.name(), partition, offset, typed.headers());
+    handOver(typed, before);
   }
 
   private RecordPart decoded(ByteBuffer in, ReceivedTopic<K, V> topic, long offset) {
@@ -286,47 +283,47 @@ final class CausalNode<K, V, KOut, VOut> implements Processor<byte[], byte[], KO
   }
 
   private void deliverCurrent(int from, RecordContext arrival, Record<byte[], byte[]> record) {
-    final ReceivedTopic<K, V> topic = received.get(from);
-    if (headers.hasReserved()) {
-      final Headers visible = headers.visible();
-      internals.enterWithHeaders(arrival, visible);
-      try {
-        hand(topic, arrival.offset(), record.timestamp(), record.key(), record.value(), visible);
-      } finally {
-        internals.leave(arrival);
-      }
-    } else {
-      hand(
-          topic,
-          arrival.offset(),
-          record.timestamp(),
-          record.key(),
-          record.value(),
-          record.headers());
-    }
-    execution.rethrow();
+    final Record<K, V> typed =
+        typed(
+            received.get(from),
+            arrival.offset(),
+            record.timestamp(),
+            record.key(),
+            record.value(),
+            headers.visible());
+    internals.enterWithHeaders(arrival, typed.headers());
+    handOver(typed, arrival);
   }
 
-  /** The application's step. The engine has marked the record delivered by now. */
-  private void hand(
+  private Record<K, V> typed(
       ReceivedTopic<K, V> topic,
       long offset,
       long timestamp,
       byte[] key,
       byte[] value,
       Headers visible) {
-    final Record<K, V> typed;
     try {
-      typed =
-          new Record<>(
-              topic.key(offset, visible, key),
-              topic.value(offset, visible, value),
-              timestamp,
-              visible);
+      return new Record<>(
+          topic.key(offset, visible, key),
+          topic.value(offset, visible, value),
+          timestamp,
+          visible);
     } catch (RefusalException e) {
       throw execution.refuse(e);
     }
-    application.process(typed);
+  }
+
+  /**
+   * The application's step, under the record's own context. The engine has marked the record
+   * delivered by now.
+   */
+  private void handOver(Record<K, V> typed, RecordContext before) {
+    try {
+      application.process(typed);
+    } finally {
+      internals.leave(before);
+    }
+    execution.rethrow();
   }
 
   private Punctuator asStep(Punctuator punctuator) {

@@ -6,42 +6,32 @@ import org.apache.kafka.common.header.Headers;
 import org.apache.kafka.common.header.internals.RecordHeaders;
 
 /**
- * The headers of the record at hand, told apart in one pass: all of them, the causes among them,
- * and those the application may see. Reused for each record, so one instance is for one thread.
+ * The headers of the record at hand, told apart in one pass: the causes, and those the application
+ * may see. Reused for each record, so one instance is for one thread.
  */
 final class ReceivedHeaders {
 
   private static final int REPEATED = 2;
 
-  private Header[] all;
+  private Headers headers;
   private byte[] causes;
   private int causesCount;
-  private int reservedCount;
+  private boolean hasOthers;
 
-  void read(Headers headers) {
-    read(headers.toArray());
-  }
-
-  void read(Header[] headers) {
-    all = headers;
+  void read(Headers received) {
+    headers = received;
     causes = null;
     causesCount = 0;
-    reservedCount = 0;
-    for (Header header : headers) {
+    hasOthers = false;
+    for (Header header : received) {
       final String name = header.key();
-      if (ReservedHeaders.isReserved(name)) {
-        reservedCount++;
-        if (name.equals(Causes.HEADER)) {
-          causes = header.value();
-          causesCount++;
-        }
+      if (!ReservedHeaders.isReserved(name)) {
+        hasOthers = true;
+      } else if (name.equals(Causes.HEADER)) {
+        causes = header.value();
+        causesCount++;
       }
     }
-  }
-
-  /** All headers, as they were received. */
-  Header[] all() {
-    return all;
   }
 
   /** The value of the causes header; null when there is none or it has none. */
@@ -54,25 +44,16 @@ final class ReceivedHeaders {
     return Math.min(causesCount, REPEATED);
   }
 
-  boolean hasReserved() {
-    return reservedCount > 0;
-  }
-
   /** A copy of those that are not reserved, in order. */
   RecordHeaders visible() {
-    if (all.length == reservedCount) {
-      return new RecordHeaders(); // The common case: causes and nothing else.
-    }
-    if (reservedCount == all.length) {
-      return new RecordHeaders(); // Most records have none but the causes.
-    }
-    final Header[] visible = new Header[all.length - reservedCount];
-    int count = 0;
-    for (Header header : all) {
-      if (!ReservedHeaders.isReserved(header.key())) {
-        visible[count++] = header;
+    final RecordHeaders visible = new RecordHeaders();
+    if (hasOthers) { // Most records have none but the causes.
+      for (Header header : headers) {
+        if (!ReservedHeaders.isReserved(header.key())) {
+          visible.add(header);
+        }
       }
     }
-    return new RecordHeaders(visible);
+    return visible;
   }
 }
