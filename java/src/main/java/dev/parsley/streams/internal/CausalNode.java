@@ -12,7 +12,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import org.apache.kafka.common.header.Headers;
-import org.apache.kafka.common.header.internals.RecordHeaders;
 import org.apache.kafka.streams.processor.Cancellable;
 import org.apache.kafka.streams.processor.PunctuationType;
 import org.apache.kafka.streams.processor.Punctuator;
@@ -38,8 +37,6 @@ final class CausalNode<K, V, KOut, VOut> implements Processor<byte[], byte[], KO
    * from {@link #init}. This soon, one is made for them.
    */
   private static final Duration RESTART_DRAIN_DELAY = Duration.ofMillis(10);
-
-  private static final int KIND_MASK = ~(NativeEngine.DRAIN | NativeEngine.STAMPED);
 
   private final NodeSettings<K, V> settings;
   private final Processor<K, V, KOut, VOut> application;
@@ -155,10 +152,10 @@ final class CausalNode<K, V, KOut, VOut> implements Processor<byte[], byte[], KO
   private void step(Record<byte[], byte[]> record) {
     final RecordContext arrival = internals.recordContext();
     final int from = channelOf(arrival);
-    headers.read(record.headers());
+    headers.read(record.headers().toArray());
     final int answer =
         execution.receive(from, arrival.offset(), headers.causes(), headers.causesCount());
-    switch (answer & KIND_MASK) {
+    switch (answer & ~NativeEngine.DRAIN) {
       case NativeEngine.DELIVERED:
         deliverCurrent(from, arrival, record);
         break;
@@ -208,12 +205,15 @@ final class CausalNode<K, V, KOut, VOut> implements Processor<byte[], byte[], KO
 
   /** Delivers what is deliverable, the record at hand among it when its turn comes, or holds it. */
   private void drainOrHold(int from, RecordContext arrival, Record<byte[], byte[]> record) {
+    // Delivering another record reads its headers into the same place.
+    final RecordPart part =
+        new RecordPart(record.timestamp(), record.key(), record.value(), headers.all());
     boolean delivered = false;
     int next = execution.next();
     while (next != NativeEngine.NONE) {
       if (next == NativeEngine.CURRENT) {
         delivered = true;
-        headers.read(record.headers()); // Another record's may have been read meanwhile.
+        headers.read(part.headers());
         deliverCurrent(from, arrival, record);
       } else {
         deliverHeld(next);
@@ -222,9 +222,6 @@ final class CausalNode<K, V, KOut, VOut> implements Processor<byte[], byte[], KO
     }
     drainDue = false;
     if (!delivered) {
-      final RecordPart part =
-          new RecordPart(
-              record.timestamp(), record.key(), record.value(), record.headers().toArray());
       execution.hold(part.encode());
       metrics.held(from);
       if (execution.uncommittedBytes() > stagedBytesMax) {
@@ -258,7 +255,7 @@ final class CausalNode<K, V, KOut, VOut> implements Processor<byte[], byte[], KO
     final ReceivedTopic<K, V> topic = received.get(from);
     final long offset = in.getLong();
     final RecordPart part = decoded(in, topic, offset);
-    headers.read(new RecordHeaders(part.headers()));
+    headers.read(part.headers());
     final Record<K, V> typed =
         typed(topic, offset, part.timestamp(), part.key(), part.value(), headers.visible());
     final RecordContext before = internals.recordContext();
@@ -304,10 +301,7 @@ final class CausalNode<K, V, KOut, VOut> implements Processor<byte[], byte[], KO
       Headers visible) {
     try {
       return new Record<>(
-          topic.key(offset, visible, key),
-          topic.value(offset, visible, value),
-          timestamp,
-          visible);
+          topic.key(offset, visible, key), topic.value(offset, visible, value), timestamp, visible);
     } catch (RefusalException e) {
       throw execution.refuse(e);
     }

@@ -25,7 +25,7 @@ final class StampedHeaders extends RecordHeaders {
   StampedHeaders(Headers headers, Header stamp, Execution execution) {
     this.execution = execution;
     this.stamp = stamp;
-    for (Header header : headers) {
+    for (Header header : headers.toArray()) {
       add(header);
     }
     super.add(stamp);
