@@ -179,26 +179,30 @@ final class CausalNode<K, V, KOut, VOut> implements Processor<byte[], byte[], KO
     if (topic == null || !topic.equals(channelTopic)) {
       final Integer index = channels.get(topic);
       if (index == null) {
-        throw new IllegalStateException(
-            "the causal node '"
-                + settings.name()
-                + "' was fed a record of topic "
-                + topic
-                + ", which it does not declare; add .topic(\""
-                + topic
-                + "\") to its builder");
+        throw execution.refuse(
+            Substrate.misconfigured(
+                "the causal node '"
+                    + settings.name()
+                    + "' was fed a record of a topic that it does not declare; add .topic(\""
+                    + topic
+                    + "\") to its builder, or take the topic off the sources above it",
+                topic));
       }
       channelTopic = topic;
       channel = index;
     }
     if (arrival.partition() != partition) {
-      throw new IllegalStateException(
-          "task partition "
-              + partition
-              + " was fed partition "
-              + arrival.partition()
-              + " of "
-              + topic);
+      throw execution.refuse(
+          Substrate.misconfigured(
+              "the causal node '"
+                  + settings.name()
+                  + "' of task partition "
+                  + partition
+                  + " was fed partition "
+                  + arrival.partition()
+                  + "; feed it straight from sources, so that each task gets the partition of its"
+                  + " own number",
+              topic));
     }
     return channel;
   }
@@ -264,19 +268,35 @@ final class CausalNode<K, V, KOut, VOut> implements Processor<byte[], byte[], KO
   }
 
   private RecordPart decoded(ByteBuffer in, ReceivedTopic<K, V> topic, long offset) {
+    final RecordPart part;
     try {
-      return RecordPart.decode(in);
+      part = RecordPart.decode(in);
     } catch (IllegalArgumentException e) {
-      throw execution.refuse(
-          new RefusalException(
-              RefusalReason.UNKNOWN_ORDERING_STATE_FORMAT,
-              e.getMessage(),
-              topic.channel(),
-              topic.name(),
-              offset,
-              null,
-              e));
+      throw unreadable(topic, offset, e.getMessage(), e);
     }
+    if (part.timestamp() < 0) { // Rows of version 1 may have it, from records without a time.
+      throw unreadable(
+          topic,
+          offset,
+          "a held record has the timestamp "
+              + part.timestamp()
+              + ", and Kafka Streams hands over no record with a negative one",
+          null);
+    }
+    return part;
+  }
+
+  private RefusalException unreadable(
+      ReceivedTopic<K, V> topic, long offset, String detail, Throwable cause) {
+    return execution.refuse(
+        new RefusalException(
+            RefusalReason.UNKNOWN_ORDERING_STATE_FORMAT,
+            detail,
+            topic.channel(),
+            topic.name(),
+            offset,
+            null,
+            cause));
   }
 
   private void deliverCurrent(int from, RecordContext arrival, Record<byte[], byte[]> record) {
