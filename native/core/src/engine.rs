@@ -578,7 +578,10 @@ impl Engine {
 
     /// The first refusal wins: every later call gives it again.
     fn alive(&self) -> Result<(), Refusal> {
-        self.refused.clone().map_or(Ok(()), Err)
+        match &self.refused {
+            None => Ok(()),
+            Some(first) => Err(first.clone()),
+        }
     }
 
     fn remember<T>(&mut self, judged: Result<T, Refusal>) -> Result<T, Refusal> {

@@ -6,12 +6,13 @@
 use std::ptr;
 
 use jni::errors::Result as JniResult;
-use jni::objects::{JByteArray, JString, JThrowable, JValue};
+use jni::objects::{JByteArray, JByteBuffer, JString, JThrowable, JValue};
 use jni::strings::JNIStr;
 use jni::sys::{JNIEnv, jbyteArray, jsize};
 use jni::{Env, EnvUnowned, Outcome, jni_sig, jni_str};
 use parsley_core::Refusal;
 
+use crate::exchange::{EXCHANGE_BYTES_MAX, Exchange};
 use crate::guard::Fault;
 
 /// The frame of one native method call. It stays on the thread and inside the call, like everything made from it.
@@ -34,12 +35,8 @@ impl<'local> Frame<'local> {
         self.env.as_raw()
     }
 
-    /// Copies an array to the start of a buffer, which grows to hold it; `None` for a null array.
-    pub(crate) fn read_to<'buffer>(
-        &self,
-        array: &JByteArray<'local>,
-        buffer: &'buffer mut Vec<u8>,
-    ) -> Option<&'buffer [u8]> {
+    /// The content of an array; `None` for a null one.
+    pub(crate) fn read(&self, array: &JByteArray<'local>) -> Option<Vec<u8>> {
         if array.as_raw().is_null() {
             return None;
         }
@@ -47,22 +44,11 @@ impl<'local> Frame<'local> {
         // SAFETY: `env` is the environment the JVM passed to the running call, so it points to a table with every
         // function of JNI 1.1; `array` is a byte array that this call was given, and is not null.
         let length: jsize = unsafe { ((**env).v1_1.GetArrayLength)(env, array.as_raw()) };
-        let length_bytes = usize::try_from(length).expect("no array has a negative length");
-        if buffer.len() < length_bytes {
-            buffer.resize(length_bytes, 0);
-        }
-        let target = &mut buffer[..length_bytes];
-        // SAFETY: as above; the region is the whole array, and `target` has room for exactly that many bytes.
+        let mut bytes = vec![0_u8; usize::try_from(length).expect("no array has a negative length")];
+        // SAFETY: as above; the region is the whole array, and `bytes` has room for exactly that many bytes.
         unsafe {
-            ((**env).v1_1.GetByteArrayRegion)(env, array.as_raw(), 0, length, target.as_mut_ptr().cast());
+            ((**env).v1_1.GetByteArrayRegion)(env, array.as_raw(), 0, length, bytes.as_mut_ptr().cast());
         }
-        Some(target)
-    }
-
-    /// The content of an array; `None` for a null one.
-    pub(crate) fn read(&self, array: &JByteArray<'local>) -> Option<Vec<u8>> {
-        let mut bytes = Vec::new();
-        self.read_to(array, &mut bytes)?;
         Some(bytes)
     }
 
@@ -98,20 +84,22 @@ impl<'local> Frame<'local> {
         Ok(array)
     }
 
-    /// Fills an array of exactly this length; false, and nothing is done, for another length or null.
-    pub(crate) fn fill(&self, array: &JByteArray<'local>, bytes: &[u8]) -> bool {
-        if array.as_raw().is_null() {
-            return false;
+    /// Takes a direct buffer that Java lends.
+    pub(crate) fn exchange(&mut self, buffer: &JByteBuffer<'local>) -> Result<Exchange, Fault> {
+        let found = self.env.with_env(|env| {
+            let address = env.get_direct_buffer_address(buffer)?;
+            let length = env.get_direct_buffer_capacity(buffer)?;
+            let buffer = env.new_global_ref(buffer)?;
+            // SAFETY: both are of this buffer, and Java lends one that may be written to.
+            JniResult::Ok(unsafe { Exchange::new(buffer, address, length) })
+        });
+        match found.into_outcome() {
+            Outcome::Ok(Some(exchange)) => Ok(exchange),
+            Outcome::Ok(None) | Outcome::Err(_) => Err(Fault::argument(format!(
+                "exchange must be a direct buffer of up to {EXCHANGE_BYTES_MAX} bytes"
+            ))),
+            Outcome::Panic(panic) => std::panic::resume_unwind(panic),
         }
-        let env = self.raw();
-        // SAFETY: `env` is the environment the JVM passed to the running call; `array` is a byte array it passed as well.
-        let length = unsafe { ((**env).v1_1.GetArrayLength)(env, array.as_raw()) };
-        if usize::try_from(length) != Ok(bytes.len()) {
-            return false;
-        }
-        // SAFETY: as above; the array has room for exactly `length` bytes, and so many are there to be read.
-        unsafe { ((**env).v1_1.SetByteArrayRegion)(env, array.as_raw(), 0, length, bytes.as_ptr().cast()) };
-        true
     }
 
     /// A string that may not be null.

@@ -11,6 +11,7 @@
 )]
 
 mod config;
+mod exchange;
 mod frame;
 mod guard;
 mod handles;

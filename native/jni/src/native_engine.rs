@@ -6,25 +6,30 @@ use std::ptr;
 
 use bytes::Bytes;
 use jni::EnvUnowned;
-use jni::objects::{JByteArray, JClass};
+use jni::objects::{JByteArray, JByteBuffer, JClass};
 use jni::sys::{jbyteArray, jint, jlong};
 use parsley_core::{CausesHeader, Next, Position, Receipt, TopicId};
+use parsley_store::{Backend, Task, TaskError};
 
 use crate::config::Config;
-use crate::frame::Frame;
+use crate::exchange::EXCHANGE_BYTES_MAX;
 use crate::guard::{Fault, guard};
 use crate::packed::pack;
-use crate::stores::{OpenStore, with_store};
+use crate::stores::with_store;
 
-/// What `receive` answers; [`DRAIN`] and [`STAMPED`] may be added.
+/// What `receive` answers; [`DRAIN`] may be added, and the length of a stamp above.
 const DUPLICATE: jint = 0;
 const DELIVERED: jint = 1;
 const PENDING: jint = 2;
 /// `next` may have something.
 const DRAIN: jint = 4;
 
-/// The stamp is in the array that was given for it.
-const STAMPED: jint = 8;
+/// Where the length of the stamp begins in the answer of `receive`; 0 when the stamp is not in the exchange.
+const STAMP_SHIFT: u32 = 8;
+const _: () = assert!(EXCHANGE_BYTES_MAX <= (jint::MAX >> STAMP_SHIFT) as usize);
+
+/// The length that stands for a header without a value.
+const NO_VALUE: jint = -1;
 
 /// What `next` answers.
 const NONE: jint = 0;
@@ -34,21 +39,21 @@ const HELD: jint = 2;
 /// About how many bytes of rows `flush` hands out at a time.
 const FLUSH_CHUNK_BYTES: usize = 1024 * 1024;
 
-/// A header longer than this is read to memory of its own, so that a single one does not stay with its store.
-const CAUSES_KEPT_BYTES_MAX: usize = 1024 * 1024;
-
-/// `void open(long store, byte[] config)`
+/// `void open(long store, byte[] config, ByteBuffer exchange)`
 #[unsafe(no_mangle)]
 pub extern "system" fn Java_dev_parsley_streams_internal_NativeEngine_open<'local>(
     env: EnvUnowned<'local>,
     _class: JClass<'local>,
     store: jlong,
     config: JByteArray<'local>,
+    exchange: JByteBuffer<'local>,
 ) {
     guard(env, store, |frame| {
         let config = Config::read(frame.read_present(&config, "config")?.into())?;
+        let exchange = frame.exchange(&exchange)?;
         with_store(store, |open| {
             open.released = None;
+            open.exchange = Some(exchange);
             Ok(open.task.open_engine(&config.received, config.budget_bytes)?)
         })
     });
@@ -64,6 +69,7 @@ pub extern "system" fn Java_dev_parsley_streams_internal_NativeEngine_close<'loc
     guard(env, store, |_| {
         with_store(store, |open| {
             open.released = None;
+            open.exchange = None;
             open.task.close_engine();
             Ok(())
         })
@@ -107,7 +113,7 @@ fn topics(ids: &[u8]) -> Result<Vec<TopicId>, Fault> {
     topics.ok_or_else(|| Fault::argument("a topic id is all zero"))
 }
 
-/// `int receive(long store, int channel, long offset, byte[] causes, int headerCount, byte[] stamp)`
+/// `int receive(long store, int channel, long offset, int headerCount, int causesBytes)`
 #[unsafe(no_mangle)]
 pub extern "system" fn Java_dev_parsley_streams_internal_NativeEngine_receive<'local>(
     env: EnvUnowned<'local>,
@@ -115,46 +121,66 @@ pub extern "system" fn Java_dev_parsley_streams_internal_NativeEngine_receive<'l
     store: jlong,
     channel: jint,
     offset: jlong,
-    causes: JByteArray<'local>,
     header_count: jint,
-    stamp: JByteArray<'local>,
+    causes_bytes: jint,
 ) -> jint {
-    guard(env, store, |frame| {
+    guard(env, store, |_| {
         with_store(store, |open| {
-            let code = receive(frame, open, channel, offset, &causes, header_count)?;
-            // Most records that are delivered at once are forwarded at once, and most stamps are as wide as the last.
-            let stamped = code & !DRAIN == DELIVERED && frame.fill(&stamp, open.task.stamp()?);
-            Ok(if stamped { code | STAMPED } else { code })
+            let exchange = open.exchange.as_ref().ok_or(TaskError::NoEngine)?;
+            let header = match (header_count, causes_bytes) {
+                (0, _) => CausesHeader::Absent,
+                (1, NO_VALUE) => CausesHeader::Once(None),
+                (1, _) => {
+                    let length = usize::try_from(causes_bytes).ok();
+                    let causes = length.and_then(|length| exchange.read_to(length, &mut open.causes));
+                    let wrong = || Fault::argument(format!("{causes_bytes} bytes are not in the exchange"));
+                    CausesHeader::Once(Some(causes.ok_or_else(wrong)?))
+                }
+                (2.., _) => CausesHeader::Repeated,
+                (..0, _) => return Err(Fault::argument("headerCount is negative")),
+            };
+            let answer = receive(&mut open.task, channel, offset, header)?;
+            if answer & !DRAIN != DELIVERED {
+                return Ok(answer);
+            }
+            // Most records that are delivered at once are forwarded at once.
+            let stamp_bytes = exchange.write(open.task.stamp()?);
+            let stamp_bytes = jint::try_from(stamp_bytes).expect("an exchange is short");
+            Ok(answer | stamp_bytes << STAMP_SHIFT)
         })
     })
 }
 
-fn receive(
-    frame: &Frame<'_>,
-    open: &mut OpenStore,
+/// `int receiveLong(long store, int channel, long offset, byte[] causes)`
+#[unsafe(no_mangle)]
+pub extern "system" fn Java_dev_parsley_streams_internal_NativeEngine_receiveLong<'local>(
+    env: EnvUnowned<'local>,
+    _class: JClass<'local>,
+    store: jlong,
     channel: jint,
     offset: jlong,
-    causes: &JByteArray<'_>,
-    header_count: jint,
+    causes: JByteArray<'local>,
+) -> jint {
+    guard(env, store, |frame| {
+        let causes = frame.read_present(&causes, "causes")?;
+        with_store(store, |open| receive(&mut open.task, channel, offset, CausesHeader::Once(Some(&causes))))
+    })
+}
+
+fn receive<B: Backend>(
+    task: &mut Task<B>,
+    channel: jint,
+    offset: jlong,
+    header: CausesHeader<'_>,
 ) -> Result<jint, Fault> {
     let channel = usize::try_from(channel).map_err(|_| Fault::argument("the channel is negative"))?;
     let position = Position::new(offset).ok_or_else(|| Fault::argument(format!("{offset} is no offset")))?;
-    let header = match header_count {
-        0 => CausesHeader::Absent,
-        1 => CausesHeader::Once(frame.read_to(causes, &mut open.causes)),
-        2.. => CausesHeader::Repeated,
-        ..0 => return Err(Fault::argument("headerCount is negative")),
-    };
-    let receipt = open.task.receive(channel, position, header);
-    if open.causes.len() > CAUSES_KEPT_BYTES_MAX {
-        open.causes = Vec::new();
-    }
-    let code = match receipt? {
+    let code = match task.receive(channel, position, header)? {
         Receipt::Duplicate => DUPLICATE,
         Receipt::Delivered => DELIVERED,
         Receipt::Pending => PENDING,
     };
-    Ok(if open.task.may_release()? { code | DRAIN } else { code })
+    Ok(if task.may_release()? { code | DRAIN } else { code })
 }
 
 /// `int next(long store)`

@@ -46,7 +46,7 @@ fn open(
         ..Settings::default()
     };
     let store = OrderingStore::open(RocksBackend::open(Path::new(directory), settings)?)?;
-    let open = OpenStore { task: Task::new(store), released: None, causes: Vec::new() };
+    let open = OpenStore { task: Task::new(store), released: None, exchange: None, causes: Vec::new() };
     Ok(STORES.insert(open)?)
 }
 

@@ -3,6 +3,7 @@
 use parsley_core::Released;
 use parsley_store::{RocksBackend, Task};
 
+use crate::exchange::Exchange;
 use crate::guard::Fault;
 use crate::handles::Registry;
 
@@ -11,7 +12,9 @@ pub(crate) struct OpenStore {
     pub(crate) task: Task<RocksBackend>,
     /// The record that `next` has answered last, until Java takes its content.
     pub(crate) released: Option<Released>,
-    /// Where the causes of received records are read to. Kept, so that a record costs no allocation.
+    /// Where causes come in and stamps go out; lent with the engine.
+    pub(crate) exchange: Option<Exchange>,
+    /// Where the causes of received records are copied to. Kept, so that a record costs no allocation.
     pub(crate) causes: Vec<u8>,
 }
 

@@ -1,5 +1,6 @@
 package dev.parsley.benches;
 
+import com.sun.management.OperatingSystemMXBean;
 import dev.parsley.streams.Causal;
 import dev.parsley.streams.CausalStreams;
 import dev.parsley.streams.Causes;
@@ -9,11 +10,14 @@ import java.lang.management.ManagementFactory;
 import java.lang.management.ThreadMXBean;
 import java.nio.file.Path;
 import java.time.Duration;
-import java.util.Arrays;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Map;
 import java.util.Properties;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
+import java.util.function.ToDoubleFunction;
+import java.util.stream.IntStream;
 import org.apache.kafka.clients.producer.KafkaProducer;
 import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.kafka.common.serialization.ByteArrayDeserializer;
@@ -26,26 +30,34 @@ import org.apache.kafka.streams.processor.api.ProcessorSupplier;
 import org.apache.kafka.streams.processor.api.Record;
 
 /**
- * Records a second through a broker, exactly once, with the node and without it, in turn. The
- * broker is a process of its own on the same machine; both topologies read the same topic from its
- * start.
+ * Records a second through a broker, exactly once, with the node and without it. The broker is a
+ * process of its own on the same machine.
+ *
+ * <p>Both topologies read the same records from the start of the same topic, with the same serdes
+ * and the same processor, which forwards what it gets, and send to one topic. The received causes
+ * go along without the node too, so both send a header of about the same length. They run in pairs,
+ * and each pair begins with the other one, so that what the machine does beside hits both alike;
+ * what counts is the median of the pairs' ratios. CPU time beside it tells whether a difference is
+ * the node's or the machine's.
  */
 final class Throughput {
 
   private static final int RECORDS = 1_000_000;
   private static final int WARM_UP = 250_000;
-  private static final int ROUNDS = 5;
+  private static final int PAIRS = 9;
 
-  /** Rounds that are not counted: the compiler is still at work in them. */
-  private static final int ROUNDS_TO_WARM_UP = 2;
+  /** Pairs that are not counted: the compiler is still at work in them. */
+  private static final int PAIRS_TO_WARM_UP = 2;
 
   private static final Duration PATIENCE = Duration.ofMinutes(3);
   private static final String IN = "bench-in";
 
+  private static final ThreadMXBean THREADS = ManagementFactory.getThreadMXBean();
+  private static final OperatingSystemMXBean PROCESS =
+      ManagementFactory.getPlatformMXBean(OperatingSystemMXBean.class);
+
   private final Cluster cluster;
   private final Path directory;
-
-  private static final ThreadMXBean THREADS = ManagementFactory.getThreadMXBean();
 
   private Throughput(Cluster cluster, Path directory) {
     this.cluster = cluster;
@@ -62,39 +74,57 @@ final class Throughput {
   private void compare() throws InterruptedException {
     cluster.createTopic(IN, 1);
     produce();
-    final double[] without = new double[ROUNDS];
-    final double[] with = new double[ROUNDS];
-    final double[] ratios = new double[ROUNDS];
-    for (int round = -ROUNDS_TO_WARM_UP; round < ROUNDS; round++) {
-      final Meter plain = runPlain(round);
-      final Meter causal = runCausal(round);
-      if (round >= 0) {
-        without[round] = plain.perSecond;
-        with[round] = causal.perSecond;
-        ratios[round] = causal.perSecond / plain.perSecond;
-        System.out.printf(
-            "throughput     round %d: without %.0f/s, with %.0f/s, ratio %.2f; stream thread %.0f"
-                + " and %.0f ns per record%n",
-            round + 1,
-            plain.perSecond,
-            causal.perSecond,
-            ratios[round],
-            plain.threadNanos,
-            causal.threadNanos);
+    final List<Meter> without = new ArrayList<>();
+    final List<Meter> with = new ArrayList<>();
+    for (int pair = -PAIRS_TO_WARM_UP; pair < PAIRS; pair++) {
+      final boolean plainFirst = pair % 2 == 0;
+      final Meter early = plainFirst ? runPlain(pair) : runCausal(pair);
+      final Meter late = plainFirst ? runCausal(pair) : runPlain(pair);
+      if (pair >= 0) {
+        without.add(plainFirst ? early : late);
+        with.add(plainFirst ? late : early);
+        print(pair, without.get(pair), with.get(pair));
       }
     }
-    Arrays.sort(without);
-    Arrays.sort(with);
-    Arrays.sort(ratios);
+    final Spread ratio = ratios(with, without, meter -> meter.perSecond);
+    final Spread thread = ratios(without, with, meter -> meter.threadNanos);
+    final Spread process = ratios(without, with, meter -> meter.processNanos);
     System.out.printf(
-        "RESULT throughput without=%.0f/s with=%.0f/s ratio=%.2f (medians of %d, ratios %.2f to"
-            + " %.2f)%n",
-        without[ROUNDS / 2],
-        with[ROUNDS / 2],
-        ratios[ROUNDS / 2],
-        ROUNDS,
-        ratios[0],
-        ratios[ROUNDS - 1]);
+        "throughput     the same ratio of CPU time: stream thread %s, whole process %s%n",
+        thread, process);
+    System.out.printf(
+        "RESULT throughput without=%.0f/s with=%.0f/s ratio=%.3f quartiles=%.3f..%.3f pairs=%d%n",
+        Spread.of(without.stream().mapToDouble(meter -> meter.perSecond)).median(),
+        Spread.of(with.stream().mapToDouble(meter -> meter.perSecond)).median(),
+        ratio.median(),
+        ratio.low(),
+        ratio.high(),
+        PAIRS);
+  }
+
+  private static void print(int pair, Meter without, Meter with) {
+    System.out.printf(
+        "throughput     pair %d: without %.0f/s, with %.0f/s, ratio %.3f; CPU per record: stream"
+            + " thread %.0f and %.0f ns, whole process %.0f and %.0f ns%n",
+        pair + 1,
+        without.perSecond,
+        with.perSecond,
+        with.perSecond / without.perSecond,
+        without.threadNanos,
+        with.threadNanos,
+        without.processNanos,
+        with.processNanos);
+  }
+
+  /** Of each pair. */
+  private static Spread ratios(
+      List<Meter> dividends, List<Meter> divisors, ToDoubleFunction<Meter> figure) {
+    return Spread.of(
+        IntStream.range(0, PAIRS)
+            .mapToDouble(
+                pair ->
+                    figure.applyAsDouble(dividends.get(pair))
+                        / figure.applyAsDouble(divisors.get(pair))));
   }
 
   private void produce() {
@@ -110,14 +140,14 @@ final class Throughput {
     }
   }
 
-  private Meter runPlain(int round) throws InterruptedException {
-    final String out = out("plain", round);
+  private Meter runPlain(int pair) throws InterruptedException {
+    final String out = out("plain", pair);
     final Meter meter = new Meter();
     final Topology topology = new Topology();
     topology.addSource("in", new ByteArrayDeserializer(), new ByteArrayDeserializer(), IN);
     topology.addProcessor("forward", () -> new Counting(meter), "in");
     topology.addSink("out", out, new ByteArraySerializer(), new ByteArraySerializer(), "forward");
-    final Properties settings = settings("plain", round);
+    final Properties settings = settings("plain", pair);
     settings.put("auto.offset.reset", "earliest");
     try (KafkaStreams streams = new KafkaStreams(topology, settings)) {
       streams.start();
@@ -125,8 +155,8 @@ final class Throughput {
     }
   }
 
-  private Meter runCausal(int round) throws InterruptedException {
-    final String out = out("causal", round);
+  private Meter runCausal(int pair) throws InterruptedException {
+    final String out = out("causal", pair);
     final Meter meter = new Meter();
     final ProcessorSupplier<byte[], byte[], byte[], byte[]> node =
         Workload.node(IN).processing(() -> new Counting(meter));
@@ -134,22 +164,22 @@ final class Throughput {
     Causal.addSource(topology, "in", IN);
     topology.addProcessor("forward", node, "in");
     topology.addSink("out", out, new ByteArraySerializer(), new ByteArraySerializer(), "forward");
-    try (CausalStreams streams = CausalStreams.of(topology, settings("causal", round))) {
+    try (CausalStreams streams = CausalStreams.of(topology, settings("causal", pair))) {
       streams.start();
       return meter.await();
     }
   }
 
-  private String out(String kind, int round) {
-    final String topic = "bench-out-" + kind + "-" + (round + ROUNDS_TO_WARM_UP);
+  private String out(String kind, int pair) {
+    final String topic = "bench-out-" + kind + "-" + (pair + PAIRS_TO_WARM_UP);
     cluster.createTopic(topic, 1);
     return topic;
   }
 
-  private Properties settings(String kind, int round) {
+  private Properties settings(String kind, int pair) {
     final Properties settings = new Properties();
     settings.put(
-        StreamsConfig.APPLICATION_ID_CONFIG, "bench-" + kind + "-" + (round + ROUNDS_TO_WARM_UP));
+        StreamsConfig.APPLICATION_ID_CONFIG, "bench-" + kind + "-" + (pair + PAIRS_TO_WARM_UP));
     settings.put(StreamsConfig.BOOTSTRAP_SERVERS_CONFIG, cluster.bootstrapServers());
     settings.put(StreamsConfig.STATE_DIR_CONFIG, directory.toString());
     settings.put(StreamsConfig.PROCESSING_GUARANTEE_CONFIG, StreamsConfig.EXACTLY_ONCE_V2);
@@ -163,18 +193,22 @@ final class Throughput {
     private int count;
     private long begin;
     private long beginThread;
+    private long beginProcess;
     private volatile double perSecond;
     private volatile double threadNanos;
+    private volatile double processNanos;
 
     void count() {
       count++;
       if (count == WARM_UP) {
         begin = System.nanoTime();
         beginThread = THREADS.getCurrentThreadCpuTime();
+        beginProcess = PROCESS.getProcessCpuTime();
       } else if (count == RECORDS) {
         final double records = RECORDS - WARM_UP;
         perSecond = records / ((System.nanoTime() - begin) / 1e9);
         threadNanos = (THREADS.getCurrentThreadCpuTime() - beginThread) / records;
+        processNanos = (PROCESS.getProcessCpuTime() - beginProcess) / records;
         done.countDown();
       }
     }

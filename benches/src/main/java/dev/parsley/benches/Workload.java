@@ -4,6 +4,7 @@ import dev.parsley.streams.CausalProcessor;
 import dev.parsley.streams.Causes;
 import dev.parsley.streams.ChannelId;
 import dev.parsley.streams.TopicDirectory;
+import java.nio.ByteBuffer;
 import java.util.Map;
 import org.apache.kafka.common.Uuid;
 import org.apache.kafka.common.serialization.Serdes;
@@ -22,13 +23,29 @@ final class Workload {
   /** A topic that nothing in the benchmarks receives: where most causes lie. */
   static final Uuid ELSEWHERE = new Uuid(0x1111, 0x2222);
 
+  private static final byte[] STILL = still();
+
+  /**
+   * The position on partition 7: behind version, count, topic id, count, and a byte and a position
+   * each.
+   */
+  private static final int MOVING_AT = 1 + 1 + 16 + 1 + 7 * (1 + Long.BYTES) + 1;
+
   private Workload() {}
 
-  /** Sixteen causes elsewhere, one of which moves with every record. */
+  /**
+   * Sixteen causes elsewhere, one of which moves with every record; an array of its own each time.
+   */
   static byte[] causes(long moving) {
+    final byte[] causes = STILL.clone();
+    ByteBuffer.wrap(causes).putLong(MOVING_AT, moving);
+    return causes;
+  }
+
+  private static byte[] still() {
     final Causes.Builder causes = Causes.builder();
     for (int partition = 0; partition < CAUSES; partition++) {
-      causes.add(new ChannelId(ELSEWHERE, partition), partition == 7 ? moving : 1_000);
+      causes.add(new ChannelId(ELSEWHERE, partition), 1_000);
     }
     return causes.build().encode();
   }

@@ -140,6 +140,31 @@ class CausalOrderTest {
     }
   }
 
+  /** Around the length up to which they go another way into the engine. */
+  @Test
+  void shouldTakeInCausesOfAnyLength() {
+    final Uuid elsewhere = new Uuid(1, 1);
+    for (int partitions : new int[] {100, 1_645, 1_646, 1_647, 10_000}) {
+      final Causes.Builder wide = Causes.builder().add(CausalDriver.ORDERS_0, 1);
+      for (int partition = 0; partition < partitions; partition++) {
+        wide.add(new ChannelId(elsewhere, partition), partition);
+      }
+      try (CausalDriver driver = CausalDriver.of(CausalDriver.node().processing(Forwarding::new))) {
+        driver.pipe(PAYMENTS, "payment of order 1", wide.build());
+        driver.pipe(ORDERS, "order 0", null);
+        driver.pipe(ORDERS, "order 1", null);
+
+        final List<TestRecord<byte[], byte[]>> sent = driver.sent();
+        final String before = CausalDriver.hex(wide.build().encode());
+        assertEquals(before, stampOf(sent.get(0)), partitions + " partitions");
+        assertEquals(before, stampOf(sent.get(1)), partitions + " partitions");
+        assertEquals("payment of order 1", CausalDriver.text(sent.get(2).value()));
+        final Causes after = wide.add(CausalDriver.PAYMENTS_0, 0).build();
+        assertEquals(CausalDriver.hex(after.encode()), stampOf(sent.get(2)));
+      }
+    }
+  }
+
   @Test
   void shouldGiveReleasedRecordsTheirOwnMetadataTimestampAndHeaders() {
     final List<String> seen = new ArrayList<>();

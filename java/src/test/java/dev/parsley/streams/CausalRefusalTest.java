@@ -98,6 +98,26 @@ class CausalRefusalTest {
   }
 
   @Test
+  void shouldRefuseATopicThatIsNotDeclaredAndSayHow() {
+    final CausalProcessor<String, String> node =
+        CausalProcessor.named("shipments")
+            .serdes(Serdes.String(), Serdes.String())
+            .topic(ORDERS)
+            .directory(CausalDriver.directory());
+    try (CausalDriver driver = CausalDriver.of(node.processing(FORWARDING))) {
+      driver.pipe(ORDERS, "order 0", null);
+
+      final RefusalException refusal =
+          refused(
+              RefusalReason.SUBSTRATE_MISCONFIGURED,
+              () -> driver.pipe(PAYMENTS, "payment 0", null));
+
+      assertEquals(Optional.of(PAYMENTS), refusal.topic());
+      assertTrue(refusal.getMessage().contains(".topic(\"payments\")"), refusal.getMessage());
+    }
+  }
+
+  @Test
   void shouldRefuseACausesHeaderThatComesTwice() {
     try (CausalDriver driver = CausalDriver.of(CausalDriver.node().processing(IDLE))) {
       final RecordHeaders headers = new RecordHeaders();

@@ -8,7 +8,6 @@ import java.time.Instant;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
-import org.apache.kafka.common.header.Header;
 import org.apache.kafka.common.serialization.Serde;
 import org.apache.kafka.streams.StreamsMetrics;
 import org.apache.kafka.streams.processor.Cancellable;
@@ -73,11 +72,6 @@ final class CausalContext<KOut, VOut> implements ProcessorContext<KOut, VOut> {
 
   private <K extends KOut, V extends VOut> Record<K, V> stamped(Record<K, V> record) {
     execution.rethrow();
-    for (Header header : record.headers()) {
-      if (ReservedHeaders.isReserved(header.key())) {
-        throw execution.refuse(ReservedHeaders.written(header.key()));
-      }
-    }
     return new StampedRecord<>(
         record.key(),
         record.value(),

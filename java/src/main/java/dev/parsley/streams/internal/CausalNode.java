@@ -38,8 +38,6 @@ final class CausalNode<K, V, KOut, VOut> implements Processor<byte[], byte[], KO
    */
   private static final Duration RESTART_DRAIN_DELAY = Duration.ofMillis(10);
 
-  private static final int KIND_MASK = ~(NativeEngine.DRAIN | NativeEngine.STAMPED);
-
   private final NodeSettings<K, V> settings;
   private final Processor<K, V, KOut, VOut> application;
   private final ReceivedHeaders headers = new ReceivedHeaders();
@@ -154,10 +152,10 @@ final class CausalNode<K, V, KOut, VOut> implements Processor<byte[], byte[], KO
   private void step(Record<byte[], byte[]> record) {
     final RecordContext arrival = internals.recordContext();
     final int from = channelOf(arrival);
-    headers.read(record.headers());
+    headers.read(record.headers().toArray());
     final int answer =
         execution.receive(from, arrival.offset(), headers.causes(), headers.causesCount());
-    switch (answer & KIND_MASK) {
+    switch (answer & ~NativeEngine.DRAIN) {
       case NativeEngine.DELIVERED:
         deliverCurrent(from, arrival, record);
         break;
@@ -181,26 +179,30 @@ final class CausalNode<K, V, KOut, VOut> implements Processor<byte[], byte[], KO
     if (topic == null || !topic.equals(channelTopic)) {
       final Integer index = channels.get(topic);
       if (index == null) {
-        throw new IllegalStateException(
-            "the causal node '"
-                + settings.name()
-                + "' was fed a record of topic "
-                + topic
-                + ", which it does not declare; add .topic(\""
-                + topic
-                + "\") to its builder");
+        throw execution.refuse(
+            Substrate.misconfigured(
+                "the causal node '"
+                    + settings.name()
+                    + "' was fed a record of a topic that it does not declare; add .topic(\""
+                    + topic
+                    + "\") to its builder, or take the topic off the sources above it",
+                topic));
       }
       channelTopic = topic;
       channel = index;
     }
     if (arrival.partition() != partition) {
-      throw new IllegalStateException(
-          "task partition "
-              + partition
-              + " was fed partition "
-              + arrival.partition()
-              + " of "
-              + topic);
+      throw execution.refuse(
+          Substrate.misconfigured(
+              "the causal node '"
+                  + settings.name()
+                  + "' of task partition "
+                  + partition
+                  + " was fed partition "
+                  + arrival.partition()
+                  + "; feed it straight from sources, so that each task gets the partition of its"
+                  + " own number",
+              topic));
     }
     return channel;
   }
@@ -258,75 +260,84 @@ final class CausalNode<K, V, KOut, VOut> implements Processor<byte[], byte[], KO
     final long offset = in.getLong();
     final RecordPart part = decoded(in, topic, offset);
     headers.read(part.headers());
-    final Headers visible = headers.visible();
+    final Record<K, V> typed =
+        typed(topic, offset, part.timestamp(), part.key(), part.value(), headers.visible());
     final RecordContext before = internals.recordContext();
-    internals.enter(part.timestamp(), topic.name(), partition, offset, visible);
-    try {
-      hand(topic, offset, part.timestamp(), part.key(), part.value(), visible);
-    } finally {
-      internals.leave(before);
-    }
-    execution.rethrow();
+    internals.enter(part.timestamp(), topic.name(), partition, offset, typed.headers());
+    handOver(typed, before);
   }
 
   private RecordPart decoded(ByteBuffer in, ReceivedTopic<K, V> topic, long offset) {
+    final RecordPart part;
     try {
-      return RecordPart.decode(in);
+      part = RecordPart.decode(in);
     } catch (IllegalArgumentException e) {
-      throw execution.refuse(
-          new RefusalException(
-              RefusalReason.UNKNOWN_ORDERING_STATE_FORMAT,
-              e.getMessage(),
-              topic.channel(),
-              topic.name(),
-              offset,
-              null,
-              e));
+      throw unreadable(topic, offset, e.getMessage(), e);
     }
+    if (part.timestamp() < 0) { // Rows of version 1 may have it, from records without a time.
+      throw unreadable(
+          topic,
+          offset,
+          "a held record has the timestamp "
+              + part.timestamp()
+              + ", and Kafka Streams hands over no record with a negative one",
+          null);
+    }
+    return part;
+  }
+
+  private RefusalException unreadable(
+      ReceivedTopic<K, V> topic, long offset, String detail, Throwable cause) {
+    return execution.refuse(
+        new RefusalException(
+            RefusalReason.UNKNOWN_ORDERING_STATE_FORMAT,
+            detail,
+            topic.channel(),
+            topic.name(),
+            offset,
+            null,
+            cause));
   }
 
   private void deliverCurrent(int from, RecordContext arrival, Record<byte[], byte[]> record) {
-    final ReceivedTopic<K, V> topic = received.get(from);
-    if (headers.hasReserved()) {
-      final Headers visible = headers.visible();
-      internals.enterWithHeaders(arrival, visible);
-      try {
-        hand(topic, arrival.offset(), record.timestamp(), record.key(), record.value(), visible);
-      } finally {
-        internals.leave(arrival);
-      }
-    } else {
-      hand(
-          topic,
-          arrival.offset(),
-          record.timestamp(),
-          record.key(),
-          record.value(),
-          record.headers());
-    }
-    execution.rethrow();
+    final Record<K, V> typed =
+        typed(
+            received.get(from),
+            arrival.offset(),
+            record.timestamp(),
+            record.key(),
+            record.value(),
+            headers.visible());
+    internals.enterWithHeaders(arrival, typed.headers());
+    handOver(typed, arrival);
   }
 
-  /** The application's step. The engine has marked the record delivered by now. */
-  private void hand(
+  private Record<K, V> typed(
       ReceivedTopic<K, V> topic,
       long offset,
       long timestamp,
       byte[] key,
       byte[] value,
       Headers visible) {
-    final Record<K, V> typed;
     try {
-      typed =
-          new Record<>(
-              topic.key(offset, visible, key),
-              topic.value(offset, visible, value),
-              timestamp,
-              visible);
+      return new Record<>(
+          topic.key(offset, visible, key), topic.value(offset, visible, value), timestamp, visible);
     } catch (RefusalException e) {
       throw execution.refuse(e);
     }
-    application.process(typed);
+  }
+
+  /**
+   * The application's step, under the record's own context. The engine has marked the record
+   * delivered by now.
+   */
+  private void handOver(Record<K, V> typed, RecordContext before) {
+    try {
+      application.process(typed);
+    } finally {
+      internals.leave(before);
+    }
+    execution.rethrow();
   }
 
   private Punctuator asStep(Punctuator punctuator) {

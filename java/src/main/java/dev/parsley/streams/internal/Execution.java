@@ -27,16 +27,20 @@ final class Execution {
   private final long store;
   private final long budgetBytes;
   private final List<? extends ReceivedTopic<?, ?>> received;
+  // Causes go in through it and the stamp comes out, since arrays cost more to cross.
+  private final ByteBuffer exchange;
   private Header stamp;
-  // Mostly a stamp is as wide as the last one and is asked for once a record, so the array for the
-  // next one goes along with the record, which saves a call.
-  private byte[] stampValue;
-  private int stampBytes;
-  private boolean stampIsHere;
+  private int stampBytes; // In the exchange; 0 when it is not there.
   private RefusalException refused;
   private RuntimeException broken;
 
+  /** Room for the causes on some hundreds of topics, or on more than a thousand partitions. */
+  static final int EXCHANGE_BYTES = 16 * 1024;
+
+  private static final int ANSWER_MASK = (1 << NativeEngine.STAMP_SHIFT) - 1;
+
   Execution(long store, long budgetBytes, List<? extends ReceivedTopic<?, ?>> received) {
+    this.exchange = ByteBuffer.allocateDirect(EXCHANGE_BYTES);
     this.store = store;
     this.budgetBytes = budgetBytes;
     this.received = received;
@@ -46,7 +50,7 @@ final class Execution {
   static Execution open(
       long store, long budgetBytes, List<? extends ReceivedTopic<?, ?>> received) {
     final Execution execution = new Execution(store, budgetBytes, received);
-    execution.run(() -> NativeEngine.open(store, execution.config()));
+    execution.run(() -> NativeEngine.open(store, execution.config(), execution.exchange));
     return execution;
   }
 
@@ -77,20 +81,27 @@ final class Execution {
     run(() -> NativeEngine.topicsGone(store, topicIds));
   }
 
-  /** See {@link NativeEngine#receive}. */
+  /** See {@link NativeEngine#receive}; the answer without the stamp's length. */
   int receive(int channel, long offset, byte[] causes, int headerCount) {
     forgetStamp();
-    if (stampValue == null) {
-      stampValue = new byte[stampBytes];
-    }
     try { // Without a lambda, unlike the others: this one is called for every record.
-      final int answer =
-          NativeEngine.receive(store, channel, offset, causes, headerCount, stampValue);
-      stampIsHere = (answer & NativeEngine.STAMPED) != 0;
-      return answer;
+      final int answer = answer(channel, offset, causes, headerCount);
+      stampBytes = answer >>> NativeEngine.STAMP_SHIFT;
+      return answer & ANSWER_MASK;
     } catch (NativeRefusal e) {
       throw refuse(converted(e));
     }
+  }
+
+  private int answer(int channel, long offset, byte[] causes, int headerCount) {
+    if (headerCount != 1 || causes == null) {
+      return NativeEngine.receive(store, channel, offset, headerCount, NativeEngine.NO_VALUE);
+    }
+    if (causes.length > EXCHANGE_BYTES) {
+      return NativeEngine.receiveLong(store, channel, offset, causes);
+    }
+    exchange.put(0, causes);
+    return NativeEngine.receive(store, channel, offset, headerCount, causes.length);
   }
 
   /** See {@link NativeEngine#next}. */
@@ -103,13 +114,10 @@ final class Execution {
     }
   }
 
-  /** The frontier is about to change. An array that nobody was given is used again. */
+  /** The frontier is about to change. */
   private void forgetStamp() {
-    if (stamp != null) {
-      stamp = null;
-      stampValue = null;
-    }
-    stampIsHere = false;
+    stamp = null;
+    stampBytes = 0;
   }
 
   byte[] released() {
@@ -148,13 +156,18 @@ final class Execution {
   /** The causes header for what is sent now. Kept until the frontier may have changed. */
   Header stamp() {
     if (stamp == null) {
-      if (!stampIsHere) {
-        stampValue = call(() -> NativeEngine.stamp(store));
-        stampBytes = stampValue.length;
-      }
-      stamp = new RecordHeader(Causes.HEADER, stampValue);
+      stamp = new RecordHeader(Causes.HEADER, stampValue());
     }
     return stamp;
+  }
+
+  private byte[] stampValue() {
+    if (stampBytes == 0) {
+      return call(() -> NativeEngine.stamp(store));
+    }
+    final byte[] value = new byte[stampBytes];
+    exchange.get(0, value);
+    return value;
   }
 
   /** Remembers a refusal unless there was one before, and returns the one that counts. */

@@ -1,5 +1,7 @@
 package dev.parsley.streams.internal;
 
+import java.nio.ByteBuffer;
+
 /**
  * The engine that decides what is delivered, held or refused: at most one for each store, named by
  * the store's number. One engine is one execution of a task.
@@ -10,7 +12,7 @@ package dev.parsley.streams.internal;
  */
 final class NativeEngine {
 
-  /** What {@link #receive} answers, without the bit {@link #DRAIN}. */
+  /** What {@link #receive} answers in its lowest bits, without {@link #DRAIN}. */
   static final int DUPLICATE = 0;
 
   /** The record is delivered: hand it to the application now. */
@@ -22,8 +24,11 @@ final class NativeEngine {
   /** Added to the answer of {@link #receive} when {@link #next} may have something. */
   static final int DRAIN = 4;
 
-  /** Added to {@link #DELIVERED} when the stamp is in the array that was given for it. */
-  static final int STAMPED = 8;
+  /** How far up the length of the stamp is in the answer of {@link #receive}. */
+  static final int STAMP_SHIFT = 8;
+
+  /** The length of a header that has no value. */
+  static final int NO_VALUE = -1;
 
   /** What {@link #next} answers: nothing more is deliverable. */
   static final int NONE = 0;
@@ -42,8 +47,10 @@ final class NativeEngine {
    * @param config int64 budget in bytes, int32 count, then for each received channel: int32 length
    *     and UTF-8 name of the topic, 16 bytes topic id, int32 partition, int64 committed offset (0
    *     for none). A channel is named by its index in this list from then on
+   * @param exchange a direct buffer of up to 1 MiB through which {@link #receive} takes causes in
+   *     and hands the stamp out, at its start. The engine keeps it until it is closed
    */
-  static native void open(long store, byte[] config);
+  static native void open(long store, byte[] config, ByteBuffer exchange);
 
   /** Drops the engine and what it has not flushed. The store stays open. */
   static native void close(long store);
@@ -55,15 +62,19 @@ final class NativeEngine {
   static native void topicsGone(long store, byte[] topicIds);
 
   /**
-   * Judges one record by its causes.
+   * Judges one record by its causes. If it is delivered, the exchange holds what {@link #stamp}
+   * would answer, and the answer its length, unless it does not fit.
    *
    * @param headerCount how many causes headers it has: 0, 1, or 2 for more than one
-   * @param causes the header's value, which may be null, when there is one
-   * @param stamp filled with what {@link #stamp} would answer if the record is delivered and the
-   *     array is exactly as long; may be null
+   * @param causesBytes when there is one, the length of its value, which is in the exchange, or
+   *     {@link #NO_VALUE}
    */
-  static native int receive(
-      long store, int channel, long offset, byte[] causes, int headerCount, byte[] stamp);
+  static native int receive(long store, int channel, long offset, int headerCount, int causesBytes);
+
+  /**
+   * As {@link #receive}, for a record with one causes header that the exchange is too short for.
+   */
+  static native int receiveLong(long store, int channel, long offset, byte[] causes);
 
   static native int next(long store);
 

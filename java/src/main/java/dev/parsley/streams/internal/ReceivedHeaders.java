@@ -2,7 +2,6 @@ package dev.parsley.streams.internal;
 
 import dev.parsley.streams.Causes;
 import org.apache.kafka.common.header.Header;
-import org.apache.kafka.common.header.Headers;
 import org.apache.kafka.common.header.internals.RecordHeaders;
 
 /**
@@ -16,25 +15,20 @@ final class ReceivedHeaders {
   private Header[] all;
   private byte[] causes;
   private int causesCount;
-  private int reservedCount;
-
-  void read(Headers headers) {
-    read(headers.toArray());
-  }
+  private boolean hasOthers;
 
   void read(Header[] headers) {
     all = headers;
     causes = null;
     causesCount = 0;
-    reservedCount = 0;
+    hasOthers = false;
     for (Header header : headers) {
       final String name = header.key();
-      if (ReservedHeaders.isReserved(name)) {
-        reservedCount++;
-        if (name.equals(Causes.HEADER)) {
-          causes = header.value();
-          causesCount++;
-        }
+      if (!ReservedHeaders.isReserved(name)) {
+        hasOthers = true;
+      } else if (name.equals(Causes.HEADER)) {
+        causes = header.value();
+        causesCount++;
       }
     }
   }
@@ -54,25 +48,16 @@ final class ReceivedHeaders {
     return Math.min(causesCount, REPEATED);
   }
 
-  boolean hasReserved() {
-    return reservedCount > 0;
-  }
-
   /** A copy of those that are not reserved, in order. */
   RecordHeaders visible() {
-    if (all.length == reservedCount) {
-      return new RecordHeaders(); // The common case: causes and nothing else.
-    }
-    if (reservedCount == all.length) {
-      return new RecordHeaders(); // Most records have none but the causes.
-    }
-    final Header[] visible = new Header[all.length - reservedCount];
-    int count = 0;
-    for (Header header : all) {
-      if (!ReservedHeaders.isReserved(header.key())) {
-        visible[count++] = header;
+    final RecordHeaders visible = new RecordHeaders();
+    if (hasOthers) { // Most records have none but the causes.
+      for (Header header : all) {
+        if (!ReservedHeaders.isReserved(header.key())) {
+          visible.add(header);
+        }
       }
     }
-    return new RecordHeaders(visible);
+    return visible;
   }
 }

@@ -20,12 +20,14 @@ final class StampedHeaders extends RecordHeaders {
   private final Header stamp;
 
   /**
-   * @param headers of the application, none of them reserved; copied
+   * @param headers of the application, copied; a reserved one is refused
    */
   StampedHeaders(Headers headers, Header stamp, Execution execution) {
-    super(headers);
     this.execution = execution;
     this.stamp = stamp;
+    for (Header header : headers.toArray()) {
+      add(header);
+    }
     super.add(stamp);
   }
 

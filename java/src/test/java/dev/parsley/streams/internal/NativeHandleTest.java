@@ -51,7 +51,7 @@ class NativeHandleTest {
   @Test
   void shouldRefuseEveryCallOnAClosedStore() {
     final long store = open("closed");
-    NativeEngine.open(store, emptyConfig());
+    NativeEngine.open(store, emptyConfig(), exchange());
     NativeStore.close(store);
     NativeStore.close(store);
 
@@ -136,14 +136,26 @@ class NativeHandleTest {
   @Test
   void shouldRefuseMalformedArguments() {
     final long store = open("malformed");
-    NativeEngine.open(store, emptyConfig());
+    NativeEngine.open(store, emptyConfig(), exchange());
 
     final byte[] cut = {0, 0, 0, 9, 1};
     assertThrows(IllegalArgumentException.class, () -> NativeStore.restore(store, cut));
     assertThrows(IllegalArgumentException.class, () -> NativeStore.commit(store, cut));
-    assertThrows(IllegalArgumentException.class, () -> NativeEngine.open(store, new byte[3]));
+    assertThrows(
+        IllegalArgumentException.class, () -> NativeEngine.open(store, new byte[3], exchange()));
     assertThrows(
         IllegalArgumentException.class, () -> NativeEngine.topicsGone(store, new byte[15]));
+    // One byte more than there is room for, and lengths that are none.
+    for (int causesBytes : new int[] {65, Integer.MAX_VALUE, -2, Integer.MIN_VALUE}) {
+      assertThrows(
+          IllegalArgumentException.class, () -> NativeEngine.receive(store, 0, 0, 1, causesBytes));
+    }
+    assertThrows(IllegalArgumentException.class, () -> NativeEngine.receiveLong(store, 0, 0, null));
+    final ByteBuffer[] unfit = {null, ByteBuffer.allocate(64), ByteBuffer.allocateDirect(1 << 21)};
+    for (ByteBuffer exchange : unfit) {
+      assertThrows(
+          IllegalArgumentException.class, () -> NativeEngine.open(store, emptyConfig(), exchange));
+    }
     NativeStore.close(store);
   }
 
@@ -187,11 +199,12 @@ class NativeHandleTest {
         () -> NativeStore.commit(store, null),
         () -> NativeStore.committedOffset(store, "topic-0"),
         () -> NativeStore.selfTestPanic(store),
-        () -> NativeEngine.open(store, emptyConfig()),
+        () -> NativeEngine.open(store, emptyConfig(), exchange()),
         () -> NativeEngine.close(store),
         () -> NativeEngine.knownTopics(store),
         () -> NativeEngine.topicsGone(store, new byte[0]),
-        () -> NativeEngine.receive(store, 0, 0, null, 0, null),
+        () -> NativeEngine.receive(store, 0, 0, 0, 0),
+        () -> NativeEngine.receiveLong(store, 0, 0, KEY),
         () -> NativeEngine.next(store),
         () -> NativeEngine.released(store),
         () -> NativeEngine.hold(store, new byte[0]),
@@ -199,6 +212,10 @@ class NativeHandleTest {
         () -> NativeEngine.heldCount(store),
         () -> NativeEngine.heldCounts(store),
         () -> NativeEngine.flush(store));
+  }
+
+  private static ByteBuffer exchange() {
+    return ByteBuffer.allocateDirect(64);
   }
 
   private static byte[] emptyConfig() {

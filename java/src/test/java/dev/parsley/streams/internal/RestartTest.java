@@ -9,6 +9,7 @@ import static dev.parsley.streams.internal.CausalDriver.afterOrder;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.parsley.streams.Causal;
 import dev.parsley.streams.Causes;
@@ -16,21 +17,27 @@ import dev.parsley.streams.ChannelId;
 import dev.parsley.streams.RefusalException;
 import dev.parsley.streams.RefusalReason;
 import dev.parsley.streams.TopicDirectory;
+import java.nio.ByteBuffer;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
+import java.util.OptionalLong;
 import java.util.Set;
+import java.util.zip.CRC32;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.Uuid;
 import org.apache.kafka.common.serialization.StringSerializer;
+import org.apache.kafka.common.utils.Bytes;
 import org.apache.kafka.streams.Topology;
 import org.apache.kafka.streams.processor.api.Processor;
 import org.apache.kafka.streams.processor.api.ProcessorContext;
 import org.apache.kafka.streams.processor.api.ProcessorSupplier;
 import org.apache.kafka.streams.processor.api.Record;
+import org.apache.kafka.streams.state.KeyValueStore;
 import org.apache.kafka.streams.state.StoreBuilder;
 import org.junit.jupiter.api.Test;
 
@@ -176,6 +183,35 @@ class RestartTest {
       assertEquals(List.of("order 0", "payment 0", "payment 1"), driver.sentValues());
     }
     assertEquals("close", life.get(life.size() - 1));
+  }
+
+  /** Only rows of version 1 can have one; Kafka Streams takes none. */
+  @Test
+  void shouldRefuseToHandOverAHeldRecordWithANegativeTimestamp() {
+    final byte[] key =
+        ByteBuffer.allocate(29).put((byte) 'h').put(PAYMENTS_0.toBytes()).putLong(0).array();
+    try (CausalDriver driver = driver()) {
+      driver.pipe(PAYMENTS, "payment 0", afterOrder(0));
+      final KeyValueStore<Bytes, byte[]> rows =
+          driver.driver().getKeyValueStore("__parsley.shipments");
+      final ByteBuffer row = ByteBuffer.wrap(rows.get(Bytes.wrap(key)));
+      row.putLong(1 + Integer.BYTES + row.getInt(1), -1);
+      final CRC32 checksum = new CRC32();
+      checksum.update(key);
+      checksum.update(row.array(), 0, row.capacity() - Integer.BYTES);
+      row.putInt(row.capacity() - Integer.BYTES, (int) checksum.getValue());
+      rows.put(Bytes.wrap(key), row.array());
+      driver.pipe(RESTART, "", null);
+
+      final Throwable thrown =
+          assertThrows(RuntimeException.class, () -> driver.pipe(ORDERS, "order 0", null));
+
+      final RefusalException refusal = Refusals.in(thrown).orElseThrow();
+      assertEquals(RefusalReason.UNKNOWN_ORDERING_STATE_FORMAT, refusal.reason());
+      assertEquals(Optional.of(PAYMENTS), refusal.topic());
+      assertEquals(OptionalLong.of(0), refusal.position());
+      assertTrue(refusal.getMessage().contains("timestamp -1"), refusal.getMessage());
+    }
   }
 
   @Test
