@@ -1,0 +1,122 @@
+package dev.parsley.tests.harness;
+
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.lang.management.ManagementFactory;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import java.util.stream.Stream;
+import javax.management.JMException;
+import javax.management.ObjectName;
+
+/**
+ * What a process on Linux has taken from its machine, measured by itself after it has given back
+ * what is free: the Java heap is collected, freed blocks of {@code malloc} are returned.
+ *
+ * @param anonymousKiB resident memory that is no file; meaningful beside another only if the heap
+ *     has a fixed size and is touched from the start
+ * @param files open file descriptors
+ * @param threads of the whole process, native ones too
+ * @param globalReferences JNI references that outlive a call, weak ones among them
+ * @param internalBlocks blocks of the JVM's own among which those for JNI's local references are,
+ *     or -1 if the JVM does not track its native memory
+ */
+public record ProcessFigures(
+    long anonymousKiB, int files, int threads, int globalReferences, long internalBlocks) {
+
+  private static final Pattern ANONYMOUS = Pattern.compile("RssAnon:\\s+(\\d+) kB");
+  private static final Pattern THREADS = Pattern.compile("Threads:\\s+(\\d+)");
+  private static final Pattern REFERENCES =
+      Pattern.compile("JNI global refs: (\\d+), weak refs: (\\d+)");
+  private static final Pattern INTERNAL =
+      Pattern.compile("Internal \\(.*\\)\\s+\\(malloc=\\S+KB (?:tag=\\S+ )?#(\\d+)\\)");
+
+  public static ProcessFigures now() {
+    for (int i = 0; i < 2; i++) {
+      System.gc();
+    }
+    final String references = diagnose("threadPrint");
+    final String internal = diagnose("vmNativeMemory", "summary");
+    diagnose("systemTrimNativeHeap");
+    final String status = read(Path.of("/proc/self/status"));
+    final Matcher counted = INTERNAL.matcher(internal);
+    return new ProcessFigures(
+        number(ANONYMOUS, status, 1),
+        openFiles(),
+        (int) number(THREADS, status, 1),
+        (int) (number(REFERENCES, references, 1) + number(REFERENCES, references, 2)),
+        counted.find() ? Long.parseLong(counted.group(1)) : -1);
+  }
+
+  /** As it is read by {@link #parse}. */
+  @Override
+  public String toString() {
+    return "anonymousKiB="
+        + anonymousKiB
+        + " files="
+        + files
+        + " threads="
+        + threads
+        + " globalReferences="
+        + globalReferences
+        + " internalBlocks="
+        + internalBlocks;
+  }
+
+  /** What another process has printed of itself. */
+  public static ProcessFigures parse(String text) {
+    return new ProcessFigures(
+        named("anonymousKiB", text),
+        (int) named("files", text),
+        (int) named("threads", text),
+        (int) named("globalReferences", text),
+        named("internalBlocks", text));
+  }
+
+  private static long named(String name, String text) {
+    return number(Pattern.compile("\\b" + name + "=(-?\\d+)"), text, 1);
+  }
+
+  private static int openFiles() {
+    try (Stream<Path> files = Files.list(Path.of("/proc/self/fd"))) {
+      return (int) files.count() - 1; // One of them is the listing itself.
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
+  private static long number(Pattern pattern, String text, int group) {
+    final Matcher matcher = pattern.matcher(text);
+    if (!matcher.find()) {
+      throw new IllegalStateException("no " + pattern + " in: " + text);
+    }
+    return Long.parseLong(matcher.group(group));
+  }
+
+  /** What {@code jcmd} would answer. */
+  private static String diagnose(String command, String... arguments) {
+    try {
+      final ObjectName commands = new ObjectName("com.sun.management:type=DiagnosticCommand");
+      final boolean bare = command.equals("systemTrimNativeHeap");
+      return (String)
+          ManagementFactory.getPlatformMBeanServer()
+              .invoke(
+                  commands,
+                  command,
+                  bare ? new Object[0] : new Object[] {arguments},
+                  bare ? new String[0] : new String[] {String[].class.getName()});
+    } catch (JMException e) {
+      throw new IllegalStateException("the JVM does not answer to " + command, e);
+    }
+  }
+
+  private static String read(Path file) {
+    try {
+      return Files.readString(file);
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+}
