@@ -5,6 +5,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.function.Consumer;
 
 /**
  * Does one kind of work over and over in a JVM of its own, and prints what the process has taken
@@ -23,8 +24,11 @@ final class GrowthMain {
 
   /** One unit of work. */
   @FunctionalInterface
-  interface Unit {
+  private interface Unit {
     void run();
+
+    /** Closes what is open, so that figures show what stays; {@link #run} may follow. */
+    default void rest() {}
   }
 
   @FunctionalInterface
@@ -59,6 +63,7 @@ final class GrowthMain {
     for (long i = 0; i < times; i++) {
       unit.run();
     }
+    unit.rest();
   }
 
   /** Opens, holds, releases, commits and closes, in several directories, which hold rows. */
@@ -110,26 +115,50 @@ final class GrowthMain {
   }
 
   private static Unit receives(Path directory) {
-    final Workload workload = Workload.open(directory);
-    return () -> {
-      for (int i = 0; i < COMMIT_EVERY; i++) {
-        workload.deliver();
-      }
-      workload.commit();
-    };
+    return onOneStore(
+        directory,
+        workload -> {
+          for (int i = 0; i < COMMIT_EVERY; i++) {
+            workload.deliver();
+          }
+          workload.commit();
+        });
   }
 
   private static Unit holds(Path directory) {
+    return onOneStore(
+        directory,
+        workload -> {
+          for (int i = 0; i < COMMIT_EVERY; i++) {
+            workload.hold();
+          }
+          workload.commit();
+          if (workload.held() != COMMIT_EVERY || workload.release() != COMMIT_EVERY) {
+            throw new IllegalStateException("not all that was held came out");
+          }
+          workload.commit();
+        });
+  }
+
+  private static Unit onOneStore(Path directory, Consumer<Workload> work) {
     final Workload workload = Workload.open(directory);
-    return () -> {
-      for (int i = 0; i < COMMIT_EVERY; i++) {
-        workload.hold();
+    return new Unit() {
+      private boolean resting;
+
+      @Override
+      public void run() {
+        if (resting) {
+          workload.reopen();
+          resting = false;
+        }
+        work.accept(workload);
       }
-      workload.commit();
-      if (workload.held() != COMMIT_EVERY || workload.release() != COMMIT_EVERY) {
-        throw new IllegalStateException("not all that was held came out");
+
+      @Override
+      public void rest() {
+        workload.close();
+        resting = true;
       }
-      workload.commit();
     };
   }
 

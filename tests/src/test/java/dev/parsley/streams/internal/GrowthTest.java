@@ -46,12 +46,12 @@ class GrowthTest {
 
   @Test
   void shouldNotGrowWithReceives() {
-    requireNoGrowth("receives", 1_000, LONG ? 10_000 : 5_000, GrowthMain.COMMIT_EVERY);
+    requireNoGrowth("receives", 1_000, 10_000, GrowthMain.COMMIT_EVERY);
   }
 
   @Test
   void shouldNotGrowWithHoldsAndReleases() {
-    requireNoGrowth("holds", 200, LONG ? 1_000 : 300, GrowthMain.COMMIT_EVERY);
+    requireNoGrowth("holds", 200, 1_000, GrowthMain.COMMIT_EVERY);
   }
 
   private void requireNoGrowth(String kind, int warmUp, int units, int ofUnit) {

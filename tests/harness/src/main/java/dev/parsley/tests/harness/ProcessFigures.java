@@ -17,7 +17,7 @@ import javax.management.ObjectName;
  *
  * @param anonymousKiB resident memory that is no file; meaningful beside another only if the heap
  *     has a fixed size and is touched from the start
- * @param files open file descriptors
+ * @param files open file descriptors, those of jars apart
  * @param threads of the whole process, native ones too
  * @param globalReferences JNI references that outlive a call, weak ones among them
  * @param internalBlocks blocks of the JVM's own among which those for JNI's local references are,
@@ -81,9 +81,19 @@ public record ProcessFigures(
 
   private static int openFiles() {
     try (Stream<Path> files = Files.list(Path.of("/proc/self/fd"))) {
-      return (int) files.count() - 1; // One of them is the listing itself.
+      return (int) files.filter(ProcessFigures::isCounted).count();
     } catch (IOException e) {
       throw new UncheckedIOException(e);
+    }
+  }
+
+  /** The class path's own are opened when a class is first looked for. */
+  private static boolean isCounted(Path descriptor) {
+    try {
+      final String target = Files.readSymbolicLink(descriptor).toString();
+      return !target.endsWith(".jar") && !target.startsWith("/proc/");
+    } catch (IOException e) {
+      return false; // That of the listing itself, which has ended.
     }
   }
 
