@@ -63,9 +63,6 @@ final class ReceivedHeaders {
     if (all.length == reservedCount) {
       return new RecordHeaders(); // The common case: causes and nothing else.
     }
-    if (reservedCount == all.length) {
-      return new RecordHeaders(); // Most records have none but the causes.
-    }
     final Header[] visible = new Header[all.length - reservedCount];
     int count = 0;
     for (Header header : all) {
