@@ -258,13 +258,15 @@ mod tests {
         assert_eq!(registry.with(other, |object| **object), Ok(2));
     }
 
+    type Call = fn(&Registry<Arc<i32>>, i64) -> bool;
+
     #[test]
     fn an_armed_object_panics_at_its_next_call_and_is_closed_for_good() {
         let registry = Registry::new();
-        let calls: [fn(&Registry<Arc<i32>>, i64); 3] = [
-            |registry, handle| drop(registry.with(handle, |_| ())),
-            |registry, handle| drop(registry.close(handle, drop)),
-            |registry, handle| drop(registry.arm(handle)),
+        let calls: [Call; 3] = [
+            |registry, handle| registry.with(handle, |_| ()).is_ok(),
+            |registry, handle| registry.close(handle, drop).is_ok(),
+            |registry, handle| registry.arm(handle).is_ok(),
         ];
         for call in calls {
             let (broken, other) =
