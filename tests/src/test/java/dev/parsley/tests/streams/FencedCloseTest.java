@@ -58,7 +58,8 @@ class FencedCloseTest {
       assertTrue(
           last.globalReferences() < first.globalReferences() + COMING_AND_GOING,
           "global references");
-      final long grown = last.anonymousKiB() - first.anonymousKiB();
+      final long grown = last.nativeGrowthKiB(first);
+      System.out.println("fenced:   " + grown + " KiB of native memory");
       assertTrue(grown < GROWTH_KIB_MAX, grown + " KiB more native memory");
 
       scenario.feed("orders", Payload.awkward(4), Causes.none());

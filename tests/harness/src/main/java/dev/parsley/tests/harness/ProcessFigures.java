@@ -17,6 +17,8 @@ import javax.management.ObjectName;
  *
  * @param anonymousKiB resident memory that is no file; meaningful beside another only if the heap
  *     has a fixed size and is touched from the start
+ * @param jvmKiB what the JVM has committed of it for itself, heap, classes, compiled code and
+ *     threads; -1 if it does not track its native memory
  * @param files open file descriptors, those of jars apart
  * @param threads of the whole process, native ones too
  * @param globalReferences JNI references that outlive a call, weak ones among them
@@ -24,7 +26,12 @@ import javax.management.ObjectName;
  *     or -1 if the JVM does not track its native memory
  */
 public record ProcessFigures(
-    long anonymousKiB, int files, int threads, int globalReferences, long internalBlocks) {
+    long anonymousKiB,
+    long jvmKiB,
+    int files,
+    int threads,
+    int globalReferences,
+    long internalBlocks) {
 
   private static final Pattern ANONYMOUS = Pattern.compile("RssAnon:\\s+(\\d+) kB");
   private static final Pattern THREADS = Pattern.compile("Threads:\\s+(\\d+)");
@@ -33,21 +40,28 @@ public record ProcessFigures(
   private static final Pattern INTERNAL =
       Pattern.compile("Internal \\(.*\\)\\s+\\(malloc=\\S+KB (?:tag=\\S+ )?#(\\d+)\\)");
 
+  private static final Pattern COMMITTED = Pattern.compile("Total: .*committed=(\\d+)KB");
+
   public static ProcessFigures now() {
     for (int i = 0; i < 2; i++) {
       System.gc();
     }
     final String references = diagnose("threadPrint");
-    final String internal = diagnose("vmNativeMemory", "summary");
+    final String memory = diagnose("vmNativeMemory", "summary");
     diagnose("systemTrimNativeHeap");
     final String status = read(Path.of("/proc/self/status"));
-    final Matcher counted = INTERNAL.matcher(internal);
     return new ProcessFigures(
         number(ANONYMOUS, status, 1),
+        tracked(COMMITTED, memory),
         openFiles(),
         (int) number(THREADS, status, 1),
         (int) (number(REFERENCES, references, 1) + number(REFERENCES, references, 2)),
-        counted.find() ? Long.parseLong(counted.group(1)) : -1);
+        tracked(INTERNAL, memory));
+  }
+
+  /** By how much memory has grown that is not the JVM's own: that of native libraries. */
+  public long nativeGrowthKiB(ProcessFigures before) {
+    return (anonymousKiB - jvmKiB) - (before.anonymousKiB - before.jvmKiB);
   }
 
   /** As it is read by {@link #parse}. */
@@ -55,6 +69,8 @@ public record ProcessFigures(
   public String toString() {
     return "anonymousKiB="
         + anonymousKiB
+        + " jvmKiB="
+        + jvmKiB
         + " files="
         + files
         + " threads="
@@ -69,10 +85,16 @@ public record ProcessFigures(
   public static ProcessFigures parse(String text) {
     return new ProcessFigures(
         named("anonymousKiB", text),
+        named("jvmKiB", text),
         (int) named("files", text),
         (int) named("threads", text),
         (int) named("globalReferences", text),
         named("internalBlocks", text));
+  }
+
+  private static long tracked(Pattern pattern, String memory) {
+    final Matcher matcher = pattern.matcher(memory);
+    return matcher.find() ? Long.parseLong(matcher.group(1)) : -1;
   }
 
   private static long named(String name, String text) {
