@@ -42,7 +42,7 @@ class GrowthTest {
 
   @Test
   void shouldNotGrowWithUncleanCloses() {
-    requireNoGrowth("uncleanCloses", 100, LONG ? 10_000 : 400, 1);
+    requireNoGrowth("uncleanCloses", 100, LONG ? 5_000 : 400, 1);
   }
 
   @Test
