@@ -34,7 +34,8 @@ programs() { # $1: what the file names begin with, then the arguments of cargo
 say "valgrind: the store on RocksDB, handles and the guard"
 # What is reachable at the end are statics, RocksDB's own among them. Processes that a test starts in order to abort
 # them are left alone.
-for program in $(programs 'parsley_store|suite|parsley_jni' test --release --workspace); do
+found="$(programs 'parsley_store|suite|parsley_jni' test --release --workspace)" || die "the tests do not build"
+for program in $found; do
   run "$(basename "$program")" \
     valgrind --quiet --leak-check=full --show-leak-kinds=definite,indirect \
     --errors-for-leak-kinds=definite,indirect --num-callers=30 --error-exitcode=99 \
@@ -44,8 +45,10 @@ done
 say "address and leak sanitizer: formats, engine, store in memory, simulator"
 target="$(rustc -vV | sed -n 's/^host: //p')"
 export CARGO_TARGET_DIR="$CARGO_TARGET_DIR-sanitized" RUSTFLAGS=-Zsanitizer=address
-for program in $(programs 'parsley_core|parsley_store|suite|rules' +nightly test --release --target "$target" \
-  --package parsley-core --package parsley-store --package parsley-sim --no-default-features); do
+found="$(programs 'parsley_core|parsley_store|suite|rules' +nightly test --release --target "$target" \
+  --package parsley-core --package parsley-store --package parsley-sim --no-default-features)" \
+  || die "the tests do not build with the nightly compiler"
+for program in $found; do
   run "$(basename "$program")" "$program"
 done
 cargo +nightly build --release --quiet --target "$target" --package parsley-sim --no-default-features
