@@ -1,6 +1,5 @@
 package dev.parsley.tests.streams;
 
-import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.parsley.streams.Causes;
@@ -50,9 +49,9 @@ class FencedCloseTest {
 
       final ProcessFigures first = ProcessFigures.parse(before);
       final ProcessFigures last = ProcessFigures.parse(after);
-      assertEquals(number("sensors", before), number("sensors", after), "sensors");
-      assertEquals(number("metrics", before), number("metrics", after), "metrics");
-      assertEquals(first.threads(), last.threads(), "threads");
+      assertTrue(number("sensors", after) <= number("sensors", before), "sensors");
+      assertTrue(number("metrics", after) <= number("metrics", before), "metrics");
+      assertTrue(last.threads() <= first.threads(), "threads");
       // Connections to brokers come and go, and the JVM has references of its own to compiled code.
       assertTrue(last.files() < first.files() + COMING_AND_GOING, "files");
       assertTrue(
