@@ -3,12 +3,12 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup build test lint format demo bench sim sabotage install clean
+.PHONY: help setup build test lint format demo bench sim sabotage endurance memcheck install clean
 
 help: ## Show this list
 	@printf 'Parsley: causal order for Kafka Streams\n\n'
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' \
-	  | while IFS=$$'\t' read -r name text; do printf '  make %-8s %s\n' "$$name" "$$text"; done
+	  | while IFS=$$'\t' read -r name text; do printf '  make %-9s %s\n' "$$name" "$$text"; done
 	@printf '\nThe first build compiles RocksDB, once: about 13 minutes on two cores. It is kept in\n'
 	@printf '$${XDG_CACHE_HOME:-~/.cache}/parsley/target, so a new checkout does not pay for it again.\n'
 
@@ -38,6 +38,12 @@ sim: setup ## Simulate worlds and judge them: make sim [SEEDS=0..1000000], or re
 
 sabotage: setup ## Prove that the simulator and the tests catch small wrongs, one after the other
 	@scripts/sabotage.sh
+
+endurance: setup ## Repeat opens, closes, fences, records and exits as often as docs/verification.md says
+	@scripts/endurance.sh
+
+memcheck: setup ## Run the Rust tests under valgrind and the sanitizers (needs valgrind and a nightly Rust)
+	@scripts/memcheck.sh
 
 install: setup ## Put the jar and its POM into the local Maven repository (~/.m2)
 	@scripts/install.sh

@@ -5,6 +5,7 @@
 //! one, so no number is given out twice and 0 is none.
 
 use std::cmp::Ordering;
+use std::sync::atomic::{self, AtomicBool};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// Slots are made a chunk at a time and never move, so finding one takes no lock.
@@ -34,6 +35,8 @@ pub(crate) struct Full;
 pub(crate) struct Registry<T> {
     chunks: [OnceLock<Box<[Slot<T>]>>; CHUNKS as usize],
     vacant: Mutex<Vacant>,
+    /// The next insert panics.
+    armed: AtomicBool,
 }
 
 /// Slots that hold nothing.
@@ -50,18 +53,33 @@ struct Entry<T> {
     /// That of the last number given out for this slot, 0 before the first.
     generation: u32,
     object: Option<T>,
+    /// The object, once it is armed. Out of the place where it is looked for, so that no ordinary call pays for it.
+    armed: Option<T>,
 }
+
+impl<T> Entry<T> {
+    /// What a call finds where no object is.
+    #[cold]
+    fn missing(&self) -> HandleError {
+        assert!(self.armed.is_none(), "{SELF_TEST}");
+        HandleError::Closed
+    }
+}
+
+const SELF_TEST: &str = "a self test asked for this panic";
 
 impl<T> Registry<T> {
     pub(crate) const fn new() -> Self {
         Self {
             chunks: [const { OnceLock::new() }; CHUNKS as usize],
             vacant: Mutex::new(Vacant { used_before: Vec::new(), never_used: 0 }),
+            armed: AtomicBool::new(false),
         }
     }
 
     /// Takes over an object and gives the number that stands for it from now on.
     pub(crate) fn insert(&self, object: T) -> Result<i64, Full> {
+        assert!(!self.armed.swap(false, atomic::Ordering::Relaxed), "{SELF_TEST}");
         let index = self.vacant_index()?;
         let chunk = self.chunks[(index / CHUNK_SLOTS) as usize].get_or_init(new_chunk);
         let mut entry = locked(&chunk[(index % CHUNK_SLOTS) as usize]);
@@ -78,7 +96,10 @@ impl<T> Registry<T> {
         let mut entry = locked(slot);
         match entry.generation.cmp(&generation) {
             Ordering::Less => Err(HandleError::Unknown(handle)),
-            Ordering::Equal => entry.object.as_mut().map(call).ok_or(HandleError::Closed),
+            Ordering::Equal => match entry.object.as_mut() {
+                Some(object) => Ok(call(object)),
+                None => Err(entry.missing()),
+            },
             Ordering::Greater => Err(HandleError::Closed),
         }
     }
@@ -95,6 +116,7 @@ impl<T> Registry<T> {
             return Ok(None);
         }
         let Some(object) = entry.object.take() else {
+            entry.missing();
             return Ok(None);
         };
         let ended = end(object);
@@ -104,6 +126,19 @@ impl<T> Registry<T> {
             self.vacant().used_before.push(index_of(handle));
         }
         Ok(Some(ended))
+    }
+
+    /// Makes the next call on an object panic, whichever it is. It is how tests reach what a bug would do there.
+    pub(crate) fn arm(&self, handle: i64) -> Result<(), HandleError> {
+        self.with(handle, |_| ())?; // An armed one goes off.
+        let mut entry = locked(self.slot(handle)?.0);
+        entry.armed = entry.object.take();
+        Ok(())
+    }
+
+    /// Makes the next insert panic.
+    pub(crate) fn arm_insert(&self) {
+        self.armed.store(true, atomic::Ordering::Relaxed);
     }
 
     fn vacant_index(&self) -> Result<u32, Full> {
@@ -143,7 +178,7 @@ fn index_of(handle: i64) -> u32 {
 }
 
 fn new_chunk<T>() -> Box<[Slot<T>]> {
-    (0..CHUNK_SLOTS).map(|_| Slot(Mutex::new(Entry { generation: 0, object: None }))).collect()
+    (0..CHUNK_SLOTS).map(|_| Slot(Mutex::new(Entry { generation: 0, object: None, armed: None }))).collect()
 }
 
 /// A call that panicked has left its object in an unknown state: whoever comes next drops it. Its slot is not used
@@ -152,6 +187,7 @@ fn locked<T>(slot: &Slot<T>) -> MutexGuard<'_, Entry<T>> {
     slot.0.lock().unwrap_or_else(|poisoned| {
         let mut entry = poisoned.into_inner();
         entry.object = None;
+        entry.armed = None;
         slot.0.clear_poison();
         entry
     })
@@ -220,6 +256,51 @@ mod tests {
         assert!(watched.upgrade().is_none());
         assert_eq!(registry.close(broken, drop), Ok(None));
         assert_eq!(registry.with(other, |object| **object), Ok(2));
+    }
+
+    type Call = fn(&Registry<Arc<i32>>, i64) -> bool;
+
+    #[test]
+    fn an_armed_object_panics_at_its_next_call_and_is_closed_for_good() {
+        let registry = Registry::new();
+        let calls: [Call; 3] = [
+            |registry, handle| registry.with(handle, |_| ()).is_ok(),
+            |registry, handle| registry.close(handle, drop).is_ok(),
+            |registry, handle| registry.arm(handle).is_ok(),
+        ];
+        for call in calls {
+            let (broken, other) =
+                (registry.insert(Arc::new(1)).unwrap(), registry.insert(Arc::new(2)).unwrap());
+            let watched = registry.with(broken, |object| Arc::downgrade(object)).unwrap();
+            registry.arm(broken).unwrap();
+            assert!(catch_unwind(AssertUnwindSafe(|| call(&registry, broken))).is_err());
+            assert_eq!(registry.close(broken, drop), Ok(None));
+            assert!(watched.upgrade().is_none());
+            assert_eq!(registry.with(broken, |object| **object), Err(HandleError::Closed));
+            assert_eq!(registry.with(other, |object| **object), Ok(2));
+        }
+    }
+
+    #[test]
+    fn an_armed_insert_panics_once_and_drops_what_it_was_given() {
+        let registry = Registry::new();
+        let object = Arc::new(1);
+        registry.arm_insert();
+        let given = Arc::clone(&object);
+        assert!(catch_unwind(AssertUnwindSafe(|| registry.insert(given))).is_err());
+        assert_eq!(Arc::strong_count(&object), 1);
+        registry.insert(object).unwrap();
+    }
+
+    #[test]
+    fn a_panic_while_closing_leaves_nothing_behind() {
+        let registry = Registry::new();
+        let object = Arc::new(1);
+        let handle = registry.insert(Arc::clone(&object)).unwrap();
+        let closing = || registry.close(handle, |_object| panic!("on purpose"));
+        assert!(catch_unwind(AssertUnwindSafe(closing)).is_err());
+        assert_eq!(Arc::strong_count(&object), 1);
+        assert_eq!(registry.close(handle, drop), Ok(None));
     }
 
     #[test]

@@ -248,15 +248,26 @@ pub extern "system" fn Java_dev_parsley_streams_internal_NativeStore_committedOf
     })
 }
 
-/// `void selfTestPanic(long store)`: panics on purpose, the proof that a panic closes its own store and no other.
+/// `void selfTestPanic(long store)`: the next call on the store panics. The proof that a panic, whichever method it is
+/// in, closes its own store and no other.
 #[unsafe(no_mangle)]
 pub extern "system" fn Java_dev_parsley_streams_internal_NativeStore_selfTestPanic<'local>(
     env: EnvUnowned<'local>,
     _class: JClass<'local>,
     store: jlong,
 ) {
-    guard(env, store, |_| {
-        with_store(store, |_| -> Result<(), Fault> { panic!("a self test asked for this panic") })
+    guard(env, store, |_| Ok(STORES.arm(store)?));
+}
+
+/// `void selfTestPanicAtOpen()`: the next `open` panics, when all of it is done but to give out the number.
+#[unsafe(no_mangle)]
+pub extern "system" fn Java_dev_parsley_streams_internal_NativeStore_selfTestPanicAtOpen<'local>(
+    env: EnvUnowned<'local>,
+    _class: JClass<'local>,
+) {
+    guard(env, 0, |_| {
+        STORES.arm_insert();
+        Ok(())
     });
 }
 

@@ -248,3 +248,39 @@ impl Backend for RocksBackend {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use parsley_core::rows::Rows;
+    use tempfile::TempDir;
+
+    use super::*;
+    use crate::store::OrderingStore;
+
+    #[test]
+    fn closed_stores_leave_nothing_in_the_budgets_they_shared() {
+        // Sizes that no other test has, so that the budgets are theirs alone.
+        let settings = Settings { block_cache_bytes: 11 << 20, ..Settings::default() };
+        let shared = Shared::of(&settings);
+        let homes: Vec<TempDir> = (0..3).map(|_| TempDir::new().unwrap()).collect();
+        for round in 1..=3 {
+            let mut stores = Vec::new();
+            for home in &homes {
+                let backend = RocksBackend::open(home.path(), settings.clone()).unwrap();
+                let mut store = OrderingStore::open(backend).unwrap();
+                for key in 0..100_u8 {
+                    store.put(vec![key].into(), Some(vec![key; 1_000].into())).unwrap();
+                }
+                store.commit(&[("changelog-0".to_owned(), Some(round))]).unwrap();
+                assert!(Rows::get(&store, &[7]).unwrap().is_some());
+                stores.push(store);
+            }
+            assert!(shared.write_buffers.get_usage() > 0);
+            for store in stores {
+                store.close().unwrap();
+            }
+            assert_eq!(shared.write_buffers.get_usage(), 0);
+            assert_eq!(shared.block_cache.get_pinned_usage(), 0);
+        }
+    }
+}

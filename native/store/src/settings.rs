@@ -41,8 +41,8 @@ impl Default for Settings {
 
 /// The budgets that stores of one process draw on together.
 pub(crate) struct Shared {
-    block_cache: Cache,
-    write_buffers: WriteBufferManager,
+    pub(crate) block_cache: Cache,
+    pub(crate) write_buffers: WriteBufferManager,
 }
 
 /// Live budgets by block cache and write buffer bytes. An entry is dead once its last store has closed.

@@ -74,6 +74,12 @@ final class NativeStore {
   /** The offset stored under a name; -1 when there is none. */
   static native long committedOffset(long store, String name);
 
-  /** Fails on purpose: the proof that a bug on the native side closes its own store only. */
+  /**
+   * Makes the next call on this store, whichever it is, fail as a bug on the native side would. The
+   * proof that such a bug closes its own store and no other.
+   */
   static native void selfTestPanic(long store);
+
+  /** Makes the next {@link #open} fail as a bug on the native side would. */
+  static native void selfTestPanicAtOpen();
 }

@@ -8,13 +8,16 @@ import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Collection;
 import java.util.List;
+import java.util.Map;
 import java.util.Random;
 import java.util.concurrent.Callable;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
+import java.util.function.LongConsumer;
 import org.apache.kafka.streams.errors.InvalidStateStoreException;
 import org.apache.kafka.streams.errors.ProcessorStateException;
 import org.junit.jupiter.api.BeforeAll;
@@ -42,8 +45,9 @@ class NativeHandleTest {
     final Random random = new Random(7);
     final long[] invented = {NativeStore.NO_STORE, -1, 1L << 40, Long.MIN_VALUE, random.nextLong()};
     for (long handle : invented) {
-      for (Runnable call : everyCall(handle)) {
-        assertThrows(InvalidStateStoreException.class, call::run, "handle " + handle);
+      for (LongConsumer call : everyCall()) {
+        assertThrows(
+            InvalidStateStoreException.class, () -> call.accept(handle), "handle " + handle);
       }
     }
   }
@@ -51,12 +55,12 @@ class NativeHandleTest {
   @Test
   void shouldRefuseEveryCallOnAClosedStore() {
     final long store = open("closed");
-    NativeEngine.open(store, emptyConfig(), exchange());
+    NativeEngine.open(store, NativeCalls.config(), NativeCalls.exchange());
     NativeStore.close(store);
     NativeStore.close(store);
 
-    for (Runnable call : everyCall(store)) {
-      assertThrows(InvalidStateStoreException.class, call::run);
+    for (LongConsumer call : everyCall()) {
+      assertThrows(InvalidStateStoreException.class, () -> call.accept(store));
     }
   }
 
@@ -107,23 +111,6 @@ class NativeHandleTest {
   }
 
   @Test
-  void shouldCloseOnlyTheStoreThatPanicked() {
-    final long broken = open("broken");
-    final long sound = open("sound");
-    NativeStore.put(sound, KEY, new byte[] {9});
-
-    assertThrows(ProcessorStateException.class, () -> NativeStore.selfTestPanic(broken));
-
-    for (Runnable call : everyCall(broken)) {
-      assertThrows(InvalidStateStoreException.class, call::run);
-    }
-    assertArrayEquals(new byte[] {9}, NativeStore.get(sound, KEY));
-    NativeStore.close(broken);
-    NativeStore.close(sound);
-    NativeStore.close(open("broken")); // The directory is free again.
-  }
-
-  @Test
   void shouldNotOpenADirectoryTwice() {
     final long store = open("twice");
 
@@ -136,13 +123,13 @@ class NativeHandleTest {
   @Test
   void shouldRefuseMalformedArguments() {
     final long store = open("malformed");
-    NativeEngine.open(store, emptyConfig(), exchange());
+    NativeEngine.open(store, NativeCalls.config(), NativeCalls.exchange());
 
     final byte[] cut = {0, 0, 0, 9, 1};
     assertThrows(IllegalArgumentException.class, () -> NativeStore.restore(store, cut));
     assertThrows(IllegalArgumentException.class, () -> NativeStore.commit(store, cut));
     assertThrows(
-        IllegalArgumentException.class, () -> NativeEngine.open(store, new byte[3], exchange()));
+        IllegalArgumentException.class, () -> NativeEngine.open(store, new byte[3], NativeCalls.exchange()));
     assertThrows(
         IllegalArgumentException.class, () -> NativeEngine.topicsGone(store, new byte[15]));
     // One byte more than there is room for, and lengths that are none.
@@ -154,7 +141,7 @@ class NativeHandleTest {
     final ByteBuffer[] unfit = {null, ByteBuffer.allocate(64), ByteBuffer.allocateDirect(1 << 21)};
     for (ByteBuffer exchange : unfit) {
       assertThrows(
-          IllegalArgumentException.class, () -> NativeEngine.open(store, emptyConfig(), exchange));
+          IllegalArgumentException.class, () -> NativeEngine.open(store, NativeCalls.config(), exchange));
     }
     NativeStore.close(store);
   }
@@ -186,40 +173,10 @@ class NativeHandleTest {
     return NativeStore.open(directory.resolve(name).toString(), 1 << 20, 1 << 20, 1);
   }
 
-  /** Each native method but open and close of a store. */
-  private static List<Runnable> everyCall(long store) {
-    return List.of(
-        () -> NativeStore.get(store, KEY),
-        () -> NativeStore.put(store, KEY, null),
-        () -> NativeStore.scan(store, null, true, null, true, false, 100),
-        () -> NativeStore.approximateEntries(store),
-        () -> NativeStore.uncommittedBytes(store),
-        () -> NativeStore.restore(store, new byte[0]),
-        () -> NativeStore.settle(store),
-        () -> NativeStore.commit(store, null),
-        () -> NativeStore.committedOffset(store, "topic-0"),
-        () -> NativeStore.selfTestPanic(store),
-        () -> NativeEngine.open(store, emptyConfig(), exchange()),
-        () -> NativeEngine.close(store),
-        () -> NativeEngine.knownTopics(store),
-        () -> NativeEngine.topicsGone(store, new byte[0]),
-        () -> NativeEngine.receive(store, 0, 0, 0, 0),
-        () -> NativeEngine.receiveLong(store, 0, 0, KEY),
-        () -> NativeEngine.next(store),
-        () -> NativeEngine.released(store),
-        () -> NativeEngine.hold(store, new byte[0]),
-        () -> NativeEngine.stamp(store),
-        () -> NativeEngine.heldCount(store),
-        () -> NativeEngine.heldCounts(store),
-        () -> NativeEngine.flush(store));
-  }
-
-  private static ByteBuffer exchange() {
-    return ByteBuffer.allocateDirect(64);
-  }
-
-  private static byte[] emptyConfig() {
-    return ByteBuffer.allocate(Long.BYTES + Integer.BYTES).putLong(1024).putInt(0).array();
+  private static Collection<LongConsumer> everyCall() {
+    final Map<String, LongConsumer> calls = NativeCalls.onAStore();
+    calls.remove("NativeStore.close"); // A store that was closed before may be closed again.
+    return calls.values();
   }
 
   private static byte[] offset(long offset) {

@@ -38,6 +38,7 @@ import org.apache.kafka.streams.processor.api.ProcessorContext;
 import org.apache.kafka.streams.processor.api.ProcessorSupplier;
 import org.apache.kafka.streams.processor.api.Record;
 import org.apache.kafka.streams.state.KeyValueStore;
+import org.apache.kafka.streams.processor.api.RecordMetadata;
 import org.apache.kafka.streams.state.StoreBuilder;
 import org.junit.jupiter.api.Test;
 
@@ -106,6 +107,8 @@ class RestartTest {
     @Override
     public void process(Record<String, String> record) {
       life.add(record.value());
+      final RecordMetadata metadata = context.recordMetadata().orElseThrow();
+      places.add(metadata.topic() + "-" + metadata.partition() + "@" + metadata.offset());
       context.forward(record);
     }
 
@@ -117,6 +120,7 @@ class RestartTest {
 
   private final ChangingDirectory directory = new ChangingDirectory();
   private final List<String> life = new ArrayList<>();
+  private final List<String> places = new ArrayList<>();
   private boolean failAtInit;
 
   private CausalDriver driver() {
@@ -241,6 +245,8 @@ class RestartTest {
       driver.driver().advanceWallClockTime(Duration.ofMillis(10));
 
       assertEquals(List.of("payment"), driver.sentValues());
+      // A punctuation has no place of its own; what it delivers has.
+      assertEquals(List.of("payments-0@0"), places);
       driver.driver().advanceWallClockTime(Duration.ofSeconds(5));
       assertEquals(List.of(), driver.sentValues());
     }

@@ -19,6 +19,7 @@ import org.apache.kafka.streams.KafkaClientSupplier;
 final class FencedClients implements KafkaClientSupplier {
 
   private final AtomicInteger failuresLeft = new AtomicInteger();
+  private final AtomicInteger committed = new AtomicInteger();
 
   void failNextCommits(int count) {
     failuresLeft.set(count);
@@ -26,6 +27,11 @@ final class FencedClients implements KafkaClientSupplier {
 
   int failuresLeft() {
     return failuresLeft.get();
+  }
+
+  /** How many commits did not fail. */
+  int committed() {
+    return committed.get();
   }
 
   @Override
@@ -43,6 +49,7 @@ final class FencedClients implements KafkaClientSupplier {
           throw new ProducerFencedException("told to fail");
         }
         super.commitTransaction();
+        committed.incrementAndGet();
       }
     };
   }

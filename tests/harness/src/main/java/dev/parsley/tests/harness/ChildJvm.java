@@ -120,6 +120,11 @@ public final class ChildJvm implements AutoCloseable {
     awaitExit(Await.PATIENCE);
   }
 
+  /** {@code SIGTERM}: it is asked to end. */
+  public void terminate() {
+    process.destroy();
+  }
+
   /**
    * Ends its input, which is how a child is asked to close what it has open. One that goes on is
    * sent {@code SIGTERM} after a while, and killed in the end.
