@@ -83,9 +83,9 @@ public enum RefusalReason {
 
   // Moving the group at once would pass over what went back with the aborted transaction too.
   private static final String PASS_OVER =
-      "To pass over this record alone, first start once with max.poll.records=1 and"
-          + " commit.interval.ms=0, and only when the group's offset is the position of this record"
-          + " say '"
+      "To pass over this record alone, first start with max.poll.records=1 and"
+          + " commit.interval.ms=0, perhaps more than once, and only when the group's offset is the"
+          + " position of this record say '"
           + GROUPS
           + " --topic <topic>:<partition> --reset-offsets --to-offset <position+1> --execute' with"
           + " every instance stopped.";

@@ -222,6 +222,19 @@ final class Application implements AutoCloseable {
             .orElseThrow(() -> new AssertionError("no refusal", refused.failure().orElse(null))));
   }
 
+  /**
+   * Starts record by record, as the manual says, until the group's offset is the position of the
+   * refused record. A commit needs a millisecond since the last one, so one start may not do.
+   */
+  void refusedRecordByRecord(RefusalReason reason, String name, long position)
+      throws InterruptedException {
+    for (int starts = 0; starts == 0 || committed(name, 0) < position; starts++) {
+      assertTrue(starts < 5, () -> "each start takes the group on; it is at " + committed(name, 0));
+      refused(reason, Map.of("max.poll.records", 1, "commit.interval.ms", 0));
+    }
+    assertEquals(position, committed(name, 0));
+  }
+
   static RefusalException met(RefusalReason reason, RefusalException refusal) {
     assertEquals(reason, refusal.reason(), refusal.getMessage());
     Witness.met(reason);

@@ -86,10 +86,8 @@ class ApplicationRefusalTest {
       app.feed("payments", "of the bad one", app.after("orders", bad.offset()));
       final RefusalException refusal = app.refused(RefusalReason.APPLICATION_PAYLOAD_UNDECODABLE);
       assertEquals(OptionalLong.of(bad.offset()), refusal.position());
-      app.refused(
-          RefusalReason.APPLICATION_PAYLOAD_UNDECODABLE,
-          Map.of("max.poll.records", 1, "commit.interval.ms", 0));
-      assertEquals(bad.offset(), app.committed("orders", 0));
+      app.refusedRecordByRecord(
+          RefusalReason.APPLICATION_PAYLOAD_UNDECODABLE, "orders", bad.offset());
       app.operator.sayAdvised(refusal, "--to-offset");
       app.run();
       app.requireDelivered(app.allBut(bad));

@@ -13,9 +13,6 @@ import java.util.OptionalLong;
 /** Headers that cannot be taken in. */
 class HeaderRefusalTest {
 
-  private static final Map<String, Object> ONE_BY_ONE =
-      Map.of("max.poll.records", 1, "commit.interval.ms", 0);
-
   @BrokerTest
   @Reaches(RefusalReason.UNDECODABLE_METADATA)
   void shouldPassOverOneUndecodableRecordAlone() throws Exception {
@@ -31,8 +28,7 @@ class HeaderRefusalTest {
       assertEquals(Optional.of(app.channel("orders", 0)), refusal.channel());
       assertEquals(OptionalLong.of(bad), refusal.position());
 
-      app.refused(RefusalReason.UNDECODABLE_METADATA, ONE_BY_ONE);
-      assertEquals(bad, app.committed("orders", 0));
+      app.refusedRecordByRecord(RefusalReason.UNDECODABLE_METADATA, "orders", bad);
       // At once: an instance that was refused has left its group.
       app.operator.sayAdvised(refusal, "--to-offset");
       assertEquals(bad + 1, app.committed("orders", 0));
@@ -47,9 +43,8 @@ class HeaderRefusalTest {
     try (Application app = new Application("orders")) {
       final long bad = app.feedUndecodable("orders");
       app.feed("orders", "a");
-      app.refused(RefusalReason.UNDECODABLE_METADATA);
-      final RefusalException refusal = app.refused(RefusalReason.UNDECODABLE_METADATA, ONE_BY_ONE);
-      assertEquals(bad, app.committed("orders", 0));
+      final RefusalException refusal = app.refused(RefusalReason.UNDECODABLE_METADATA);
+      app.refusedRecordByRecord(RefusalReason.UNDECODABLE_METADATA, "orders", bad);
       app.operator.sayAdvised(refusal, "--to-offset");
 
       // Nothing was read, so there is no state, and the offset looks as if something had been.
