@@ -4,6 +4,7 @@ import dev.parsley.streams.internal.LauncherGate;
 import dev.parsley.streams.internal.LauncherSettings;
 import dev.parsley.streams.internal.LauncherTopology;
 import dev.parsley.streams.internal.Refusals;
+import dev.parsley.streams.internal.TopologyInternals;
 import java.time.Duration;
 import java.util.HashMap;
 import java.util.Map;
@@ -58,12 +59,13 @@ public final class CausalStreams implements AutoCloseable {
     ParsleyConfig.of(settings);
     final LauncherTopology causal =
         LauncherTopology.of(builder.topology, applicationId(builder.settings));
-    LauncherSettings.requireNoResets(builder.topology, causal);
+    TopologyInternals.requireNoResets(builder.topology, causal);
+    TopologyInternals.requireFedAsDeclared(builder.topology, causal);
     settings.put(ParsleyConfig.FED_TOPICS, causal.fedTopics());
     final StreamsConfig config = new StreamsConfig(settings);
     final KafkaClientSupplier supplier =
         builder.clientSupplier != null ? builder.clientSupplier : config.getKafkaClientSupplier();
-    gate = new LauncherGate(causal, config, supplier);
+    gate = new LauncherGate(causal, config, supplier, () -> failure.get() != null);
     try {
       streams = new KafkaStreams(builder.topology, config, gate.clientSupplier());
     } catch (RuntimeException e) {

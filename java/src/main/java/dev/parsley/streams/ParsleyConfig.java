@@ -1,5 +1,6 @@
 package dev.parsley.streams;
 
+import dev.parsley.streams.internal.FirstPositionsSetting;
 import java.util.Comparator;
 import java.util.HashMap;
 import java.util.LinkedHashSet;
@@ -11,9 +12,9 @@ import java.util.TreeMap;
 import org.apache.kafka.common.config.AbstractConfig;
 import org.apache.kafka.common.config.ConfigDef;
 import org.apache.kafka.common.config.ConfigDef.Importance;
+import org.apache.kafka.common.config.ConfigDef.LambdaValidator;
 import org.apache.kafka.common.config.ConfigDef.Range;
 import org.apache.kafka.common.config.ConfigDef.Type;
-import org.apache.kafka.common.config.ConfigDef.ValidString;
 import org.apache.kafka.common.config.ConfigException;
 
 /**
@@ -40,7 +41,10 @@ public final class ParsleyConfig extends AbstractConfig {
   /** Threads that flush and compact for all ordering stores of the process. */
   public static final String BACKGROUND_THREADS = "parsley.background.threads";
 
-  /** Where a group starts on a partition it has never read: {@code earliest} or {@code latest}. */
+  /**
+   * Where a group starts on a partition it has never read: {@code earliest} or {@code latest}, and
+   * the positions of single partitions, as in {@code earliest,orders:0=17}.
+   */
   public static final String FIRST_POSITIONS = "parsley.first.positions";
 
   /** Milliseconds that questions to the brokers may take, retries included. */
@@ -101,11 +105,14 @@ public final class ParsleyConfig extends AbstractConfig {
               FIRST_POSITIONS,
               Type.STRING,
               "earliest",
-              ValidString.in("earliest", "latest"),
+              LambdaValidator.with(
+                  (key, value) -> FirstPositionsSetting.parse((String) value),
+                  () -> "earliest or latest, then topic:partition=position for single partitions"),
               Importance.MEDIUM,
               "Where the group starts on a partition it has no committed offset for. A partition"
                   + " that the ordering state already knows is always taken up from the log's"
-                  + " start, so that nothing is passed over unread.")
+                  + " start, so that nothing is passed over unread. Single partitions may be named"
+                  + " with a position of their own.")
           .define(
               DIRECTORY_TIMEOUT_MS,
               Type.LONG,
@@ -165,8 +172,8 @@ public final class ParsleyConfig extends AbstractConfig {
     return getInt(BACKGROUND_THREADS);
   }
 
-  public boolean firstPositionsAreLatest() {
-    return getString(FIRST_POSITIONS).equals("latest");
+  public FirstPositionsSetting firstPositions() {
+    return FirstPositionsSetting.parse(getString(FIRST_POSITIONS));
   }
 
   public long directoryTimeoutMs() {

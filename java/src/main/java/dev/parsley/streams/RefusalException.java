@@ -81,9 +81,30 @@ public class RefusalException extends StreamsException {
     return bound == null ? OptionalLong.empty() : OptionalLong.of(bound);
   }
 
-  /** What the operator does about it. */
+  /**
+   * What the operator does about it, with whole commands. Topic, partition and position of this
+   * case are filled in where they are known.
+   */
   public String advice() {
-    return reason.advice();
+    return advice(reason, channel, topic, position);
+  }
+
+  private static String advice(
+      RefusalReason reason, ChannelId channel, String topic, Long position) {
+    String advice = reason.advice();
+    if (topic != null) {
+      advice = advice.replace("<topic>", topic);
+    }
+    if (channel != null) {
+      advice = advice.replace("<partition>", Integer.toString(channel.partition()));
+    }
+    if (position != null) {
+      advice =
+          advice
+              .replace("<position>", position.toString())
+              .replace("<position+1>", Long.toString(position + 1));
+    }
+    return advice;
   }
 
   private static String compose(
@@ -105,7 +126,7 @@ public class RefusalException extends StreamsException {
         + detail
         + (where.length() == 0 ? "" : " (" + where + ")")
         + ". "
-        + reason.advice();
+        + advice(reason, channel, topic, position);
   }
 
   private static void append(StringBuilder where, String name, Object value) {

@@ -8,6 +8,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
+import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.config.ConfigException;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -19,7 +20,7 @@ class ParsleyConfigTest {
   void shouldHaveTheBudgetOfTheContractByDefault() {
     final ParsleyConfig config = ParsleyConfig.of(Map.of("application.id", "app"));
     assertEquals(262_144, config.budgetBytes());
-    assertFalse(config.firstPositionsAreLatest());
+    assertFalse(config.firstPositions().latest());
     assertEquals(Optional.empty(), config.fedTopics("node"));
   }
 
@@ -39,7 +40,18 @@ class ParsleyConfigTest {
     assertEquals(1000, config.budgetBytes());
     assertEquals(8192, config.stagedBytesMax());
     assertEquals(3, config.backgroundThreads());
-    assertTrue(config.firstPositionsAreLatest());
+    assertTrue(config.firstPositions().latest());
+  }
+
+  @Test
+  void shouldReadPositionsOfSinglePartitions() {
+    final String value = "latest, a.b-c_d:12=0 ,orders:0=17";
+    final var first =
+        ParsleyConfig.of(Map.of(ParsleyConfig.FIRST_POSITIONS, value)).firstPositions();
+    assertTrue(first.latest());
+    assertEquals(
+        Map.of(new TopicPartition("a.b-c_d", 12), 0L, new TopicPartition("orders", 0), 17L),
+        first.named());
   }
 
   @Test
@@ -61,6 +73,11 @@ class ParsleyConfigTest {
     "parsley.write.buffer.bytes,0",
     "parsley.background.threads,0",
     "parsley.first.positions,none",
+    "parsley.first.positions,orders:0=1",
+    "parsley.first.positions,'earliest,'",
+    "parsley.first.positions,'earliest,orders=1'",
+    "parsley.first.positions,'earliest,orders:0=-1'",
+    "parsley.first.positions,'earliest,orders:0=1,orders:0=1'",
     "parsley.directory.timeout.ms,0",
   })
   void shouldNameTheKeyOfAWrongValue(String key, String value) {

@@ -47,6 +47,25 @@ class RefusalExceptionTest {
   }
 
   @Test
+  void shouldFillTheCommandsInWithItsCase() {
+    final String advice =
+        new RefusalException(
+                RefusalReason.UNDECODABLE_METADATA,
+                "unreadable",
+                new ChannelId(new Uuid(1, 2), 3),
+                "orders",
+                7L,
+                null,
+                null)
+            .advice();
+    assertTrue(
+        advice.contains(
+            "'kafka-consumer-groups.sh --bootstrap-server <brokers> --group <application.id>"
+                + " --topic orders:3 --reset-offsets --to-offset 8 --execute'"),
+        advice);
+  }
+
+  @Test
   void shouldHaveTheReasonsOfTheContract() {
     assertEquals(
         Set.of(

@@ -163,16 +163,24 @@ final class BrokerQuestions {
     if (partitions.isEmpty()) {
       return Map.of();
     }
-    final Map<TopicPartition, ListOffsetsResultInfo> starts =
-        logOffsets(partitions, OffsetSpec.earliest());
+    final Map<TopicPartition, Long> starts = logStarts(partitions);
     final Map<TopicPartition, ListOffsetsResultInfo> ends =
         logOffsets(partitions, OffsetSpec.latest());
     final Map<TopicPartition, LogRange> ranges = new HashMap<>();
     for (TopicPartition partition : partitions) {
-      ranges.put(
-          partition, new LogRange(starts.get(partition).offset(), ends.get(partition).offset()));
+      ranges.put(partition, new LogRange(starts.get(partition), ends.get(partition).offset()));
     }
     return ranges;
+  }
+
+  /** The first offset that each log still has, or would take next when it is empty. */
+  Map<TopicPartition, Long> logStarts(Set<TopicPartition> partitions) {
+    final Map<TopicPartition, Long> starts = new HashMap<>();
+    if (!partitions.isEmpty()) {
+      logOffsets(partitions, OffsetSpec.earliest())
+          .forEach((partition, answer) -> starts.put(partition, answer.offset()));
+    }
+    return starts;
   }
 
   private Map<TopicPartition, ListOffsetsResultInfo> logOffsets(

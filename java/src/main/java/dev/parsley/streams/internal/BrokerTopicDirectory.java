@@ -9,6 +9,7 @@ import java.util.Set;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Function;
 import org.apache.kafka.clients.admin.Admin;
+import org.apache.kafka.clients.consumer.OffsetAndMetadata;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.Uuid;
 import org.apache.kafka.streams.StreamsConfig;
@@ -75,13 +76,17 @@ public final class BrokerTopicDirectory implements TopicDirectory {
   @Override
   public Map<TopicPartition, Long> committed(Set<TopicPartition> partitions) {
     final Map<TopicPartition, Long> offsets = new HashMap<>();
-    questions()
-        .committed(shared.key.applicationId, partitions)
+    committedWithMetadata(partitions)
         .forEach((partition, offset) -> offsets.put(partition, offset.offset()));
     return offsets;
   }
 
-  /** Everything else the launcher wants to know. */
+  /** As {@link #committed}, with what was committed beside the offsets. */
+  Map<TopicPartition, OffsetAndMetadata> committedWithMetadata(Set<TopicPartition> partitions) {
+    return questions().committed(shared.key.applicationId, partitions);
+  }
+
+  /** Everything else the launcher and the nodes want to know. */
   BrokerQuestions questions() {
     if (closed.get()) {
       throw new IllegalStateException("the topic directory is closed");

@@ -7,10 +7,8 @@ import dev.parsley.streams.TopicDirectory;
 import java.nio.ByteBuffer;
 import java.time.Duration;
 import java.util.HashMap;
-import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
-import java.util.Set;
 import org.apache.kafka.common.header.Headers;
 import org.apache.kafka.streams.processor.Cancellable;
 import org.apache.kafka.streams.processor.PunctuationType;
@@ -107,22 +105,12 @@ final class CausalNode<K, V, KOut, VOut> implements Processor<byte[], byte[], KO
 
   /** The launcher tells which topics reach the node; what is declared must be the same. */
   private void requireFedAsDeclared(ParsleyConfig config) {
-    final Set<String> declared = new HashSet<>();
-    settings.topics().forEach(topic -> declared.add(topic.name()));
     config
         .fedTopics(settings.name())
-        .filter(fed -> !fed.equals(declared))
         .ifPresent(
-            fed -> {
-              throw Substrate.misconfigured(
-                  "the causal node '"
-                      + settings.name()
-                      + "' declares the topics "
-                      + declared
-                      + " but the topology feeds it "
-                      + fed
-                      + "; name each source topic with topic(...) and no other");
-            });
+            fed ->
+                TopologyInternals.requireFedAsDeclared(
+                    settings.name(), settings.topicNames(), fed));
   }
 
   private void scheduleRestartDrain() {

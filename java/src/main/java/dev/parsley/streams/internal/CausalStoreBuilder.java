@@ -2,6 +2,7 @@ package dev.parsley.streams.internal;
 
 import java.util.HashMap;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import org.apache.kafka.common.config.TopicConfig;
 import org.apache.kafka.common.serialization.Serdes;
@@ -48,15 +49,25 @@ final class CausalStoreBuilder implements StoreBuilder<CausalStore> {
   private static final String DIRTY_RATIO_MIN = "0.2";
 
   private final String name;
+  private final Set<String> declaredTopics;
   private final Map<String, String> changelogConfig = new HashMap<>();
 
-  CausalStoreBuilder(String name) {
+  /**
+   * @param declaredTopics those of its node
+   */
+  CausalStoreBuilder(String name, Set<String> declaredTopics) {
     this.name = name;
+    this.declaredTopics = Set.copyOf(declaredTopics);
     changelogConfig.put(TopicConfig.CLEANUP_POLICY_CONFIG, TopicConfig.CLEANUP_POLICY_COMPACT);
     changelogConfig.put(TopicConfig.DELETE_RETENTION_MS_CONFIG, Long.toString(TOMBSTONES_KEPT_MS));
     changelogConfig.put(TopicConfig.MAX_MESSAGE_BYTES_CONFIG, Integer.toString(ROW_BYTES_MAX));
     changelogConfig.put(TopicConfig.SEGMENT_BYTES_CONFIG, Long.toString(SEGMENT_BYTES));
     changelogConfig.put(TopicConfig.MIN_CLEANABLE_DIRTY_RATIO_CONFIG, DIRTY_RATIO_MIN);
+  }
+
+  /** The topics that the store's node declares, which nothing else of a topology shows. */
+  Set<String> declaredTopics() {
+    return declaredTopics;
   }
 
   @Override

@@ -34,7 +34,7 @@ public final class CausalSupplier<K, V, KOut, VOut>
     this.settings = settings;
     this.application = application;
     final Set<StoreBuilder<?>> all = new LinkedHashSet<>(applicationStores);
-    all.add(new CausalStoreBuilder(settings.storeName()));
+    all.add(new CausalStoreBuilder(settings.storeName(), settings.topicNames()));
     this.stores = Collections.unmodifiableSet(all);
   }
 

@@ -46,27 +46,35 @@ final class FirstPositions {
   private final LauncherTopology topology;
   private final BrokerQuestions questions;
   private final ChangelogReader changelogs;
-  private final boolean latest;
+  private final FirstPositionsSetting setting;
   private final Set<String> received;
 
   /**
-   * @param latest whether a partition never read before is read from its end on
+   * @param setting where a partition that was never read before is read from
    */
   FirstPositions(
       LauncherTopology topology,
       BrokerQuestions questions,
       ChangelogReader changelogs,
-      boolean latest) {
+      FirstPositionsSetting setting) {
     this.topology = topology;
     this.questions = questions;
     this.changelogs = changelogs;
-    this.latest = latest;
+    this.setting = setting;
     this.received = topology.receivedTopics();
   }
 
   /** Whether an offset is a first position that nothing was read from yet. */
   static boolean isMarked(OffsetAndMetadata offset) {
     return offset.metadata().equals(MARK);
+  }
+
+  /**
+   * Whether an offset was certainly committed by a stream thread that had read up to it. Tools and
+   * plain consumers commit no metadata, so theirs do not tell.
+   */
+  static boolean isOfStreams(OffsetAndMetadata offset) {
+    return !offset.metadata().isEmpty() && !isMarked(offset);
   }
 
   /** Whether a causal node receives this topic. */
@@ -114,7 +122,8 @@ final class FirstPositions {
    * and the log's start is taken: the positions that were fed are dropped as replays.
    *
    * @throws RefusalException POSITIONS_DISCARDED_UNREAD when the log starts above the position that
-   *     would be fed next; CHANNEL_IDENTITY_CHANGED when the state knows another topic by the name
+   *     would be fed next or that the setting names; SUBSTRATE_MISCONFIGURED when it ends below
+   *     that one; CHANNEL_IDENTITY_CHANGED when the state knows another topic by the name
    */
   Map<TopicPartition, OffsetAndMetadata> decide(Set<TopicPartition> missing) {
     final Map<TopicPartition, LogRange> ranges = questions.logRanges(missing);
@@ -127,14 +136,40 @@ final class FirstPositions {
       final OffsetAndMetadata offset;
       if (channel != null && wasFed(partition, channel, range, states)) {
         offset = new OffsetAndMetadata(range.start());
-      } else if (latest && isReceived(partition.topic())) {
-        offset = new OffsetAndMetadata(range.end(), MARK);
+      } else if (isReceived(partition.topic())) {
+        offset = new OffsetAndMetadata(firstOf(partition, channel, range), MARK);
       } else {
         offset = new OffsetAndMetadata(range.start(), MARK);
       }
       offsets.put(partition, offset);
     }
     return offsets;
+  }
+
+  /** Where the setting says that a partition begins which was never read. */
+  private long firstOf(TopicPartition partition, ChannelId channelOrNull, LogRange range) {
+    final Long named = setting.named().get(partition);
+    if (named == null) {
+      return setting.latest() ? range.end() : range.start();
+    }
+    if (named < range.start() || named > range.end()) {
+      throw new RefusalException(
+          named < range.start()
+              ? RefusalReason.POSITIONS_DISCARDED_UNREAD
+              : RefusalReason.SUBSTRATE_MISCONFIGURED,
+          "parsley.first.positions names position "
+              + named
+              + ", and the log has "
+              + range.start()
+              + " to "
+              + range.end(),
+          channelOrNull,
+          partition.topic(),
+          named,
+          named < range.start() ? range.start() : range.end(),
+          null);
+    }
+    return named;
   }
 
   private Set<TopicPartition> existingChangelogs(Set<TopicPartition> missing) {

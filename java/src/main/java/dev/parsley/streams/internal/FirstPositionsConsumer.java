@@ -11,7 +11,10 @@ import java.util.Collection;
 import java.util.HashSet;
 import java.util.Map;
 import java.util.Set;
+import java.util.function.BooleanSupplier;
 import java.util.stream.Collectors;
+import org.apache.kafka.clients.consumer.CloseOptions;
+import org.apache.kafka.clients.consumer.CloseOptions.GroupMembershipOperation;
 import org.apache.kafka.clients.consumer.CommitFailedException;
 import org.apache.kafka.clients.consumer.Consumer;
 import org.apache.kafka.clients.consumer.ConsumerRebalanceListener;
@@ -25,7 +28,7 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The main consumer of a stream thread, with two things added.
+ * The main consumer of a stream thread, with three things added.
  *
  * <ul>
  *   <li>When partitions are assigned, the first positions of those that have none are committed
@@ -34,9 +37,12 @@ import org.slf4j.LoggerFactory;
  *       fenced.
  *   <li>A position that is not in the log is a refusal. Kafka Streams never sees the consumer's own
  *       exception on topics of causal nodes, so it cannot reset to another position either.
+ *   <li>After a failure, refusals among them, it leaves the group as it closes. Kafka Streams' own
+ *       way is to stay a member until the session times out. Until then nobody reads its
+ *       partitions, and Kafka moves no offsets of the group, which is the way out of some refusals.
  * </ul>
  *
- * <p>A proxy, since only two of some fifty methods differ. Used by the thread that uses the
+ * <p>A proxy, since only three of some fifty methods differ. Used by the thread that uses the
  * consumer.
  */
 final class FirstPositionsConsumer implements InvocationHandler {
@@ -46,27 +52,36 @@ final class FirstPositionsConsumer implements InvocationHandler {
   private final Consumer<byte[], byte[]> consumer;
   private final FirstPositions firstPositions;
   private final Duration timeout;
+  private final BooleanSupplier failed;
 
   private FirstPositionsConsumer(
-      Consumer<byte[], byte[]> consumer, FirstPositions firstPositions, Duration timeout) {
+      Consumer<byte[], byte[]> consumer,
+      FirstPositions firstPositions,
+      Duration timeout,
+      BooleanSupplier failed) {
     this.consumer = consumer;
     this.firstPositions = firstPositions;
     this.timeout = timeout;
+    this.failed = failed;
   }
 
   /**
    * Wraps a consumer.
    *
    * @param timeout how long a commit or a look at the log may take
+   * @param failed whether a failure has stopped the client; asked as the consumer is closed
    */
   @SuppressWarnings("unchecked") // The proxy implements Consumer, whatever its type arguments.
   static Consumer<byte[], byte[]> around(
-      Consumer<byte[], byte[]> consumer, FirstPositions firstPositions, Duration timeout) {
+      Consumer<byte[], byte[]> consumer,
+      FirstPositions firstPositions,
+      Duration timeout,
+      BooleanSupplier failed) {
     return (Consumer<byte[], byte[]>)
         Proxy.newProxyInstance(
             FirstPositionsConsumer.class.getClassLoader(),
             new Class<?>[] {Consumer.class},
-            new FirstPositionsConsumer(consumer, firstPositions, timeout));
+            new FirstPositionsConsumer(consumer, firstPositions, timeout, failed));
   }
 
   @Override
@@ -77,6 +92,12 @@ final class FirstPositionsConsumer implements InvocationHandler {
     if (method.getName().equals("subscribe")
         && arguments[arguments.length - 1] instanceof ConsumerRebalanceListener listener) {
       arguments[arguments.length - 1] = new CommittingListener(listener);
+    }
+    if (method.getName().equals("close")
+        && arguments != null
+        && arguments[0] instanceof CloseOptions options
+        && failed.getAsBoolean()) {
+      options.withGroupMembershipOperation(GroupMembershipOperation.LEAVE_GROUP);
     }
     try {
       return method.invoke(consumer, arguments);
@@ -106,16 +127,18 @@ final class FirstPositionsConsumer implements InvocationHandler {
       final TopicPartition partition = entry.getKey();
       if (firstPositions.isReceived(partition.topic())) {
         final long position = entry.getValue();
-        final long start = consumer.beginningOffsets(Set.of(partition), timeout).get(partition);
+        final Set<TopicPartition> one = Set.of(partition);
+        final long start = consumer.beginningOffsets(one, timeout).get(partition);
+        final boolean below = position < start;
         return new RefusalException(
             RefusalReason.POSITIONS_DISCARDED_UNREAD,
-            position < start
+            below
                 ? "the log starts above the position to be read next"
                 : "the log was cut below the position to be read next",
             firstPositions.channelOf(partition),
             partition.topic(),
             position,
-            start,
+            below ? start : consumer.endOffsets(one, timeout).get(partition),
             failure);
       }
     }

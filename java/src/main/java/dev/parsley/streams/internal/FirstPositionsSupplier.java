@@ -2,6 +2,7 @@ package dev.parsley.streams.internal;
 
 import java.time.Duration;
 import java.util.Map;
+import java.util.function.BooleanSupplier;
 import org.apache.kafka.clients.admin.Admin;
 import org.apache.kafka.clients.consumer.Consumer;
 import org.apache.kafka.clients.producer.Producer;
@@ -13,12 +14,17 @@ final class FirstPositionsSupplier implements KafkaClientSupplier {
   private final KafkaClientSupplier supplier;
   private final FirstPositions firstPositions;
   private final Duration timeout;
+  private final BooleanSupplier failed;
 
   FirstPositionsSupplier(
-      KafkaClientSupplier supplier, FirstPositions firstPositions, Duration timeout) {
+      KafkaClientSupplier supplier,
+      FirstPositions firstPositions,
+      Duration timeout,
+      BooleanSupplier failed) {
     this.supplier = supplier;
     this.firstPositions = firstPositions;
     this.timeout = timeout;
+    this.failed = failed;
   }
 
   @Override
@@ -33,7 +39,8 @@ final class FirstPositionsSupplier implements KafkaClientSupplier {
 
   @Override
   public Consumer<byte[], byte[]> getConsumer(Map<String, Object> config) {
-    return FirstPositionsConsumer.around(supplier.getConsumer(config), firstPositions, timeout);
+    return FirstPositionsConsumer.around(
+        supplier.getConsumer(config), firstPositions, timeout, failed);
   }
 
   @Override

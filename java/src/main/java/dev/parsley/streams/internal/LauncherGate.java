@@ -5,6 +5,7 @@ import java.time.Duration;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.Properties;
+import java.util.function.BooleanSupplier;
 import org.apache.kafka.clients.consumer.ConsumerConfig;
 import org.apache.kafka.streams.KafkaClientSupplier;
 import org.apache.kafka.streams.StreamsConfig;
@@ -24,9 +25,13 @@ public final class LauncherGate implements AutoCloseable {
    *
    * @param config the settings to start with, over those of {@link LauncherSettings#complete}
    * @param supplier makes the application's clients
+   * @param failed whether a failure has stopped the client
    */
   public LauncherGate(
-      LauncherTopology topology, StreamsConfig config, KafkaClientSupplier supplier) {
+      LauncherTopology topology,
+      StreamsConfig config,
+      KafkaClientSupplier supplier,
+      BooleanSupplier failed) {
     final Map<String, Object> settings = config.originals();
     final ParsleyConfig parsley = ParsleyConfig.of(settings);
     final long timeoutMs = parsley.directoryTimeoutMs();
@@ -39,10 +44,10 @@ public final class LauncherGate implements AutoCloseable {
             questions,
             timeoutMs);
     final FirstPositions firstPositions =
-        new FirstPositions(topology, questions, changelogs, parsley.firstPositionsAreLatest());
+        new FirstPositions(topology, questions, changelogs, parsley.firstPositions());
     checks = new LauncherChecks(topology, questions, changelogs, firstPositions);
     clientSupplier =
-        new FirstPositionsSupplier(supplier, firstPositions, Duration.ofMillis(timeoutMs));
+        new FirstPositionsSupplier(supplier, firstPositions, Duration.ofMillis(timeoutMs), failed);
   }
 
   /** Throws a refusal when the brokers show that the application must not start. */

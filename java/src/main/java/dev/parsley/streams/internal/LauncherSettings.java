@@ -2,8 +2,6 @@ package dev.parsley.streams.internal;
 
 import dev.parsley.streams.RefusalException;
 import dev.parsley.streams.RefusalReason;
-import java.lang.reflect.Field;
-import java.lang.reflect.InvocationTargetException;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Locale;
@@ -12,9 +10,6 @@ import org.apache.kafka.clients.consumer.ConsumerConfig;
 import org.apache.kafka.clients.producer.ProducerConfig;
 import org.apache.kafka.common.serialization.Serdes;
 import org.apache.kafka.streams.StreamsConfig;
-import org.apache.kafka.streams.Topology;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 /**
  * The settings of Kafka Streams that causal order rests on: refuses those that contradict it, and
@@ -22,10 +17,8 @@ import org.slf4j.LoggerFactory;
  */
 public final class LauncherSettings {
 
-  private static final Logger LOG = LoggerFactory.getLogger(LauncherSettings.class);
-
   private static final String RESET = ConsumerConfig.AUTO_OFFSET_RESET_CONFIG;
-  private static final String RESET_NONE = "none";
+  static final String RESET_NONE = "none";
   private static final String WHY_NO_RESET =
       "a reset would pass over records without a word. Leave it out;"
           + " parsley.first.positions=earliest or latest says where a new group starts";
@@ -69,52 +62,6 @@ public final class LauncherSettings {
         CausalStoreBuilder.ROW_BYTES_MAX);
     GuardedHandlers.install(settings);
     return settings;
-  }
-
-  /**
-   * Refuses a source of a causal node that has an offset reset of its own.
-   *
-   * <p>No public part of Kafka Streams shows it, so this one place asks the topology's builder by
-   * reflection. Where that is not possible nothing is refused and nothing is lost: the launcher's
-   * consumer never lets Kafka Streams get as far as a reset on these topics, see {@link
-   * FirstPositionsConsumer}.
-   */
-  public static void requireNoResets(Topology topology, LauncherTopology causal) {
-    for (String topic : causal.receivedTopics()) {
-      final String reset = resetOf(topology, topic);
-      if (reset != null && !reset.equals(RESET_NONE)) {
-        throw new RefusalException(
-            RefusalReason.SUBSTRATE_MISCONFIGURED,
-            "the source has the offset reset '"
-                + reset
-                + "'; read it with Causal.consumed() or AutoOffsetReset.none(), and say with"
-                + " parsley.first.positions where a new group starts",
-            null,
-            topic,
-            null,
-            null,
-            null);
-      }
-    }
-  }
-
-  private static String resetOf(Topology topology, String topic) {
-    try {
-      final Field field = Topology.class.getDeclaredField("internalTopologyBuilder");
-      field.setAccessible(true);
-      final Object builder = field.get(topology);
-      final Object strategy =
-          builder.getClass().getMethod("offsetResetStrategy", String.class).invoke(builder, topic);
-      return strategy == null
-          ? null
-          : (String) strategy.getClass().getMethod("name").invoke(strategy);
-    } catch (InvocationTargetException e) {
-      LOG.debug("Cannot tell the offset reset of {}", topic, e.getCause());
-      return null;
-    } catch (ReflectiveOperationException | RuntimeException e) {
-      LOG.debug("Cannot tell the offset reset of {}", topic, e);
-      return null;
-    }
   }
 
   private static void own(Map<String, Object> settings, String key, String needed, String why) {

@@ -5,15 +5,14 @@ import dev.parsley.streams.RefusalException;
 import dev.parsley.streams.RefusalReason;
 import dev.parsley.streams.TopicDirectory;
 import java.nio.ByteBuffer;
-import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Set;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.Uuid;
-import org.apache.kafka.common.utils.Bytes;
 
 /**
  * Opens one execution: asks the directory what the declared topics are, restores the engine over
@@ -21,8 +20,6 @@ import org.apache.kafka.common.utils.Bytes;
  */
 final class NodeOpening<K, V> {
 
-  private static final byte[] VERSION_KEY = {'v'};
-  private static final byte NAME_TAG = 'n';
   private static final int TOPIC_ID_BYTES = 16;
 
   private final NodeSettings<K, V> settings;
@@ -45,8 +42,10 @@ final class NodeOpening<K, V> {
    * @param budgetBytes that of the node
    */
   Opened<K, V> open(long budgetBytes) {
-    final List<ReceivedTopic<K, V>> received = receivedTopics();
+    final Optional<TaskChecks> checks = TaskChecks.of(directory, store);
+    final List<ReceivedTopic<K, V>> received = receivedTopics(checks);
     final Execution execution = Execution.open(store.handle(), budgetBytes, received);
+    checks.ifPresent(TaskChecks::requireStateAndPositions);
     final Set<Uuid> gone = goneTopics(execution, received);
     if (!gone.isEmpty()) {
       execution.topicsGone(packed(gone));
@@ -55,7 +54,7 @@ final class NodeOpening<K, V> {
   }
 
   /** R of the rules: the declared topics that have a partition of this task's number. */
-  private List<ReceivedTopic<K, V>> receivedTopics() {
+  private List<ReceivedTopic<K, V>> receivedTopics(Optional<TaskChecks> checks) {
     final Set<String> names = new HashSet<>();
     settings.topics().forEach(topic -> names.add(topic.name()));
     final Map<String, TopicDirectory.Topic> existing = directory.describe(names);
@@ -66,7 +65,10 @@ final class NodeOpening<K, V> {
             partitions.add(new TopicPartition(name, partition));
           }
         });
-    final Map<TopicPartition, Long> committed = directory.committed(partitions);
+    final Map<TopicPartition, Long> committed =
+        checks.isPresent()
+            ? checks.get().committed(existing, partitions)
+            : directory.committed(partitions);
 
     final List<ReceivedTopic<K, V>> received = new ArrayList<>();
     for (DeclaredTopic<K, V> declared : settings.topics()) {
@@ -92,12 +94,10 @@ final class NodeOpening<K, V> {
    * partition of this task's number.
    */
   private void addIfBound(DeclaredTopic<K, V> declared, List<ReceivedTopic<K, V>> received) {
-    final byte[] name = declared.name().getBytes(StandardCharsets.UTF_8);
-    final byte[] bound =
-        store.get(Bytes.wrap(ByteBuffer.allocate(1 + name.length).put(NAME_TAG).put(name).array()));
+    final byte[] bound = store.get(StoreKeys.name(declared.name()));
     if (bound != null) {
       received.add(new ReceivedTopic<>(declared, channelOf(bound, declared.name()), 0, false));
-    } else if (store.get(Bytes.wrap(VERSION_KEY)) == null) {
+    } else if (store.get(StoreKeys.VERSION) == null) {
       throw Substrate.misconfigured("the topic does not exist", declared.name());
     }
   }

@@ -31,6 +31,12 @@ public record NodeSettings<K, V>(
     storeNames = Collections.unmodifiableSet(new LinkedHashSet<>(storeNames));
   }
 
+  Set<String> topicNames() {
+    final Set<String> names = new LinkedHashSet<>();
+    topics.forEach(topic -> names.add(topic.name()));
+    return names;
+  }
+
   String storeName() {
     return STORE_PREFIX + name;
   }
