@@ -3,7 +3,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup build test lint format demo bench sim sabotage install clean
+.PHONY: help setup build test lint format demo bench sim sabotage fuzz install clean
 
 help: ## Show this list
 	@printf 'Parsley: causal order for Kafka Streams\n\n'
@@ -38,6 +38,9 @@ sim: setup ## Simulate worlds and judge them: make sim [SEEDS=0..1000000], or re
 
 sabotage: setup ## Prove that the simulator and the tests catch small wrongs, one after the other
 	@scripts/sabotage.sh
+
+fuzz: setup ## Fuzz one reader, on a nightly compiler: make fuzz TARGET=causes [SECONDS=60] [SAVE=1]
+	@FUZZ_SECONDS="$(SECONDS)" scripts/fuzz.sh
 
 install: setup ## Put the jar and its POM into the local Maven repository (~/.m2)
 	@scripts/install.sh

@@ -10,13 +10,11 @@
     reason = "JNI derives the names of exports from those of Java's classes and methods"
 )]
 
-mod config;
 mod frame;
 mod guard;
 mod handles;
 mod native_engine;
 mod native_store;
-mod packed;
 mod stores;
 
 #[cfg(not(panic = "unwind"))]

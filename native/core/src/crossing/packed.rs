@@ -7,13 +7,15 @@ use bytes::Bytes;
 /// Bytes that are not what the native method's contract says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("malformed argument at byte {at}: {what}")]
-pub(crate) struct Malformed {
-    pub(crate) at: usize,
-    pub(crate) what: &'static str,
+pub struct Malformed {
+    /// Where the reader stood.
+    pub at: usize,
+    /// What it found, for people.
+    pub what: &'static str,
 }
 
 /// A row, its value `None` where it is deleted.
-pub(crate) type Row = (Bytes, Option<Bytes>);
+pub type Row = (Bytes, Option<Bytes>);
 
 /// Reads from the front of a buffer; what it gives shares the buffer.
 pub(crate) struct Cursor {
@@ -77,7 +79,7 @@ impl Cursor {
 }
 
 /// Reads packed rows to the end, so that malformed ones change nothing.
-pub(crate) fn unpack(bytes: Bytes) -> Result<Vec<Row>, Malformed> {
+pub fn unpack(bytes: Bytes) -> Result<Vec<Row>, Malformed> {
     let mut cursor = Cursor::new(bytes);
     let mut rows = Vec::new();
     while !cursor.is_at_end() {
@@ -86,11 +88,25 @@ pub(crate) fn unpack(bytes: Bytes) -> Result<Vec<Row>, Malformed> {
     Ok(rows)
 }
 
+/// Reads packed changelog offsets: rows of a name in UTF-8 and eight bytes, or null where the offset is forgotten.
+pub fn unpack_offsets(bytes: Bytes) -> Result<Vec<(String, Option<i64>)>, Malformed> {
+    let mut cursor = Cursor::new(bytes);
+    let mut offsets = Vec::new();
+    while !cursor.is_at_end() {
+        let name = String::from_utf8(cursor.sized()?.into());
+        let name = name.map_err(|_| cursor.malformed("the name of an offset is not UTF-8"))?;
+        let offset = cursor.sized_or_null()?.map(|offset| offset[..].try_into()).transpose();
+        let offset = offset.map_err(|_| cursor.malformed("an offset does not have 8 bytes"))?;
+        offsets.push((name, offset.map(i64::from_be_bytes)));
+    }
+    Ok(offsets)
+}
+
 /// Appends a row.
 ///
 /// # Panics
 /// If key or value is longer than a Java array can be; neither comes from anywhere else.
-pub(crate) fn pack(rows: &mut Vec<u8>, key: &[u8], value: Option<&[u8]>) {
+pub fn pack(rows: &mut Vec<u8>, key: &[u8], value: Option<&[u8]>) {
     pack_sized(rows, key);
     match value {
         Some(value) => pack_sized(rows, value),
@@ -143,6 +159,22 @@ mod tests {
         for cut in (0..whole.len()).filter(|cut| !ends.contains(cut)) {
             assert!(unpack(Bytes::copy_from_slice(&whole[..cut])).is_err(), "cut at {cut}");
         }
+    }
+
+    #[test]
+    fn an_offset_has_eight_bytes_or_none() {
+        let read = |offset: Option<&[u8]>| {
+            let mut packed = Vec::new();
+            pack(&mut packed, b"topic-0", offset);
+            unpack_offsets(packed.into()).ok()
+        };
+        let offset = |offset| Some(vec![("topic-0".to_owned(), offset)]);
+        assert_eq!(read(None), offset(None));
+        assert_eq!(read(Some(&7_i64.to_be_bytes())), offset(Some(7)));
+        assert_eq!(read(Some(&[0; 7])), None);
+        assert_eq!(read(Some(&[])), None);
+        assert!(unpack_offsets(Bytes::from_static(b"\0\0\0\x01\xff\xff\xff\xff\xff")).is_err());
+        assert_eq!(unpack_offsets(Bytes::new()), Ok(Vec::new()));
     }
 
     #[test]

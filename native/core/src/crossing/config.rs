@@ -3,20 +3,23 @@
 
 use std::collections::HashSet;
 
+use crate::channel::{ChannelId, Partition, TopicId};
+use crate::crossing::packed::{Cursor, Malformed};
+use crate::received::Received;
 use bytes::Bytes;
-use parsley_core::{ChannelId, Partition, Received, TopicId};
-
-use crate::packed::{Cursor, Malformed};
 
 /// What an engine is opened with.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Config {
-    pub(crate) budget_bytes: usize,
-    pub(crate) received: Vec<Received>,
+pub struct Config {
+    /// Most bytes of causes that a record may carry.
+    pub budget_bytes: usize,
+    /// The received channels, each once, in the order in which Java counts them.
+    pub received: Vec<Received>,
 }
 
 impl Config {
-    pub(crate) fn read(bytes: Bytes) -> Result<Self, Malformed> {
+    /// Reads the whole argument.
+    pub fn read(bytes: Bytes) -> Result<Self, Malformed> {
         let mut cursor = Cursor::new(bytes);
         let budget_bytes = usize::try_from(cursor.i64()?).ok().filter(|budget| *budget > 0);
         let budget_bytes = budget_bytes.ok_or_else(|| cursor.malformed("the budget is below 1"))?;
@@ -45,6 +48,18 @@ fn channel(cursor: &mut Cursor) -> Result<Received, Malformed> {
     let partition = Partition::new(cursor.i32()?);
     let partition = partition.ok_or_else(|| cursor.malformed("a partition is negative"))?;
     Ok(Received { name, channel: ChannelId { topic, partition }, start: cursor.i64()? })
+}
+
+/// Reads topic ids, 16 bytes each.
+pub fn read_topics(ids: &[u8]) -> Result<Vec<TopicId>, Malformed> {
+    let (topics, rest) = ids.as_chunks();
+    if !rest.is_empty() {
+        return Err(Malformed { at: ids.len() - rest.len(), what: "a topic id has 16 bytes" });
+    }
+    let read = |(index, id): (usize, &[u8; 16])| {
+        TopicId::from_bytes(*id).ok_or(Malformed { at: index * 16, what: "a topic id is all zero" })
+    };
+    topics.iter().enumerate().map(read).collect()
 }
 
 #[cfg(test)]
@@ -102,5 +117,13 @@ mod tests {
         assert!(is_malformed(&bytes(1, 1, &[(b"\xff", [1; 16], 3, 7)])));
         assert!(is_malformed(&bytes(1, 1, &[(b"a", [0; 16], 3, 7)])));
         assert!(is_malformed(&bytes(1, 1, &[(b"a", [1; 16], -1, 7)])));
+    }
+
+    #[test]
+    fn topic_ids_come_in_sixteens_and_are_not_zero() {
+        assert_eq!(read_topics(&[]), Ok(Vec::new()));
+        assert_eq!(read_topics(&[[1; 16], [2; 16]].concat()).map(|topics| topics.len()), Ok(2));
+        assert_eq!(read_topics(&[1; 17]).map_err(|error| error.at), Err(16));
+        assert_eq!(read_topics(&[0; 16]).map_err(|error| error.at), Err(0));
     }
 }
