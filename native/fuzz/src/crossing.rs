@@ -1,6 +1,7 @@
 //! What crosses from Java.
 
 use bytes::Bytes;
+use parsley_core::TopicId;
 use parsley_core::crossing::Config;
 use parsley_core::crossing::config::read_topics;
 use parsley_core::crossing::packed::{pack, unpack, unpack_offsets};
@@ -12,7 +13,9 @@ pub fn packed(bytes: &[u8]) {
     assert!(offsets.is_err() || rows.is_ok(), "offsets are rows");
     if let Ok(rows) = rows {
         let mut written = Vec::new();
-        rows.iter().for_each(|(key, value)| pack(&mut written, key, value.as_deref()));
+        for (key, value) in rows {
+            pack(&mut written, &key, value.as_deref());
+        }
         assert_eq!(written, bytes, "rows have one encoding");
     }
     if let Ok(offsets) = offsets {
@@ -28,7 +31,7 @@ pub fn packed(bytes: &[u8]) {
 /// What an engine is opened with, and topic ids.
 pub fn config(bytes: &[u8]) {
     if let Ok(topics) = read_topics(bytes) {
-        assert_eq!(topics.into_iter().flat_map(|topic| topic.to_bytes()).collect::<Vec<u8>>(), bytes);
+        assert_eq!(topics.into_iter().flat_map(TopicId::to_bytes).collect::<Vec<u8>>(), bytes);
     }
     let Ok(config) = Config::read(Bytes::copy_from_slice(bytes)) else { return };
     assert!(config.budget_bytes > 0);

@@ -1,6 +1,8 @@
 //! Helpers of the store's tests.
 
 use std::ops::ControlFlow;
+#[cfg(feature = "rocksdb")]
+use std::{env, process::Command};
 
 use bytes::Bytes;
 use parsley_store::{Backend, Direction, KeyRange, OrderingStore};
@@ -52,4 +54,12 @@ pub fn scanned<B: Backend>(
 /// Every row of the store.
 pub fn rows<B: Backend>(store: &OrderingStore<B>) -> Vec<(Bytes, Bytes)> {
     scanned(store, &KeyRange::all(), Direction::Forward)
+}
+
+/// A command that runs one test of this program, by its full name, in a process of its own.
+#[cfg(feature = "rocksdb")]
+pub fn child_of_test(name: &str) -> Command {
+    let mut command = Command::new(env::current_exe().unwrap());
+    command.args(["--exact", name, "--nocapture"]);
+    command
 }
