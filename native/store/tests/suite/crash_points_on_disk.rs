@@ -7,12 +7,11 @@ use std::path::Path;
 use std::process::{self, Command};
 
 use parsley_store::{OrderingStore, RocksBackend, Settings};
-use tempfile::TempDir;
 
 use crate::crash_points::{STARTS, cut_at, judge, uncut};
 use crate::faulty::{Cut, Death};
 use crate::lives::{Kafka, Script, Start, amount_to};
-use crate::support::{child_of_test, offset, rows};
+use crate::support::{child_of_test, offset, rows, scratch};
 
 const DIRECTORY: &str = "PARSLEY_LIFE_DIRECTORY";
 /// Which script, and the number of the point at which it ends.
@@ -59,7 +58,7 @@ fn a_process_that_dies_at_any_point_leaves_what_the_changelog_amounts_to() {
         // The double dies at each point; half of them, and fewer of a large store, show that the disk is as it says.
         let step = if script.start == Start::FarBehind { 5 } else { 2 };
         for at in (0..points.len()).step_by(step) {
-            let directory = TempDir::new().unwrap();
+            let directory = scratch();
             let died = child(directory.path(), number, at).output().unwrap();
             assert_eq!(died.status.signal(), Some(SIGABRT), "script {number}, point {at}: {died:?}");
             let mut kafka = cut_at(&script, at);
@@ -87,7 +86,7 @@ fn a_process_that_dies_in_the_middle_of_a_write_leaves_what_the_changelog_amount
         let (_, expected) = uncut(&script(number));
         // In KiB: what a table, a manifest or a log of this size goes through, and the tables of a large store.
         for file_kib_max in [1, 2, 3, 4, 6, 8, 16, 1000, 5000] {
-            let directory = TempDir::new().unwrap();
+            let directory = scratch();
             let child = child(directory.path(), number, NEVER);
             let limited = format!("ulimit -c 0; ulimit -f {file_kib_max}; exec \"$0\" \"$@\"");
             let mut shell = Command::new("bash");
