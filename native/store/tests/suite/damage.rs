@@ -127,7 +127,6 @@ struct Tally(BTreeMap<(String, Outcome), usize>);
 impl Tally {
     /// Damages one file and judges what comes of it.
     fn damage(&mut self, home: &Home, file: &str, what: &str, damaged: Option<&[u8]>) {
-        println!("{file} {what}");
         let left = home.copy();
         let path: PathBuf = left.path().join("rows").join(file);
         match damaged {
@@ -162,6 +161,10 @@ fn a_lost_or_cut_file_never_shows_other_rows() {
         tally.damage(&home, &file, "lost", None);
         for kept in [0, 1, length / 3, length / 2, length.saturating_sub(100), length.saturating_sub(1)] {
             tally.damage(&home, &file, &format!("cut at {kept}"), Some(&content[..kept.min(length)]));
+        }
+        if file.starts_with("MANIFEST") {
+            // RocksDB 11.8.1 reads some trailing bytes of a MANIFEST for ever, see docs/verification.md.
+            continue;
         }
         tally.damage(&home, &file, "grown", Some(&[&content[..], &[7; 50]].concat()));
         tally.damage(&home, &file, "zeroed", Some(&vec![0; length]));
