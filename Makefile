@@ -3,7 +3,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup build test lint format demo bench sim sabotage endurance memcheck install clean
+.PHONY: help setup build test lint format demo bench sim sabotage endurance memcheck fuzz install clean
 
 help: ## Show this list
 	@printf 'Parsley: causal order for Kafka Streams\n\n'
@@ -44,6 +44,9 @@ endurance: setup ## Repeat opens, closes, fences, records and exits as often as 
 
 memcheck: setup ## Run the Rust tests under valgrind and the sanitizers (needs valgrind and a nightly Rust)
 	@scripts/memcheck.sh
+
+fuzz: setup ## Fuzz one reader, on a nightly compiler: make fuzz TARGET=causes [SECONDS=60] [SAVE=1]
+	@FUZZ_SECONDS="$(SECONDS)" scripts/fuzz.sh
 
 install: setup ## Put the jar and its POM into the local Maven repository (~/.m2)
 	@scripts/install.sh

@@ -6,6 +6,7 @@
 
 pub mod causes;
 pub mod channel;
+pub mod crossing;
 pub mod engine;
 mod header;
 pub mod held;

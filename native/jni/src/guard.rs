@@ -15,11 +15,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use jni::strings::JNIStr;
 use jni::sys::jlong;
 use jni::{EnvUnowned, jni_str};
+use parsley_core::crossing::Malformed;
 use parsley_store::{StoreError, TaskError};
 
 use crate::frame::{Frame, NoAnswer, Throwing};
 use crate::handles::{Full, HandleError};
-use crate::packed::Malformed;
 use crate::stores::STORES;
 
 /// Why a native method has no answer.

@@ -10,14 +10,12 @@
     reason = "JNI derives the names of exports from those of Java's classes and methods"
 )]
 
-mod config;
 mod exchange;
 mod frame;
 mod guard;
 mod handles;
 mod native_engine;
 mod native_store;
-mod packed;
 mod stores;
 
 #[cfg(not(panic = "unwind"))]

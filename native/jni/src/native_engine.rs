@@ -8,13 +8,14 @@ use bytes::Bytes;
 use jni::EnvUnowned;
 use jni::objects::{JByteArray, JByteBuffer, JClass};
 use jni::sys::{jbyteArray, jint, jlong};
+use parsley_core::crossing::Config;
+use parsley_core::crossing::config::read_topics;
+use parsley_core::crossing::packed::pack;
 use parsley_core::{CausesHeader, Next, Position, Receipt, TopicId};
 use parsley_store::{Backend, Task, TaskError};
 
-use crate::config::Config;
 use crate::exchange::EXCHANGE_BYTES_MAX;
 use crate::guard::{Fault, guard};
-use crate::packed::pack;
 use crate::stores::with_store;
 
 /// What `receive` answers; [`DRAIN`] may be added, and the length of a stamp above.
@@ -99,18 +100,9 @@ pub extern "system" fn Java_dev_parsley_streams_internal_NativeEngine_topicsGone
     topic_ids: JByteArray<'local>,
 ) {
     guard(env, store, |frame| {
-        let topics = topics(&frame.read_present(&topic_ids, "topicIds")?)?;
+        let topics = read_topics(&frame.read_present(&topic_ids, "topicIds")?)?;
         with_store(store, |open| Ok(open.task.topics_gone(&topics)?))
     });
-}
-
-fn topics(ids: &[u8]) -> Result<Vec<TopicId>, Fault> {
-    let (ids, rest) = ids.as_chunks();
-    if !rest.is_empty() {
-        return Err(Fault::argument("topicIds must have 16 bytes for each topic"));
-    }
-    let topics: Option<Vec<TopicId>> = ids.iter().map(|id| TopicId::from_bytes(*id)).collect();
-    topics.ok_or_else(|| Fault::argument("a topic id is all zero"))
 }
 
 /// `int receive(long store, int channel, long offset, int headerCount, int causesBytes)`
@@ -295,17 +287,4 @@ pub extern "system" fn Java_dev_parsley_streams_internal_NativeEngine_flush<'loc
         })?;
         if rows.is_empty() { Ok(ptr::null_mut()) } else { frame.new_array(&[&rows]) }
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn topic_ids_come_in_sixteens_and_are_not_zero() {
-        assert_eq!(topics(&[]).unwrap(), []);
-        assert_eq!(topics(&[[1; 16], [2; 16]].concat()).unwrap().len(), 2);
-        assert!(topics(&[1; 17]).is_err());
-        assert!(topics(&[0; 16]).is_err());
-    }
 }

@@ -10,11 +10,10 @@ use bytes::Bytes;
 use jni::EnvUnowned;
 use jni::objects::{JByteArray, JClass, JString};
 use jni::sys::{jboolean, jbyteArray, jint, jlong};
+use parsley_core::crossing::packed::{pack, unpack, unpack_offsets};
 use parsley_store::{Direction, KeyRange, OrderingStore, RocksBackend, Settings, Task};
 
-use crate::frame::Frame;
 use crate::guard::{Fault, guard};
-use crate::packed::{pack, unpack};
 use crate::stores::{OpenStore, STORES, with_store};
 
 /// `long open(String directory, long blockCacheBytes, long writeBufferBytes, int backgroundThreads)`
@@ -214,23 +213,9 @@ pub extern "system" fn Java_dev_parsley_streams_internal_NativeStore_commit<'loc
     packed_offsets: JByteArray<'local>,
 ) {
     guard(env, store, |frame| {
-        let offsets = offsets(frame, &packed_offsets)?;
+        let offsets = unpack_offsets(frame.read(&packed_offsets).unwrap_or_default().into())?;
         with_store(store, |open| Ok(open.task.store_mut().commit(&offsets)?))
     });
-}
-
-fn offsets(frame: &Frame<'_>, packed: &JByteArray<'_>) -> Result<Vec<(String, Option<i64>)>, Fault> {
-    let rows = unpack(frame.read(packed).unwrap_or_default().into())?;
-    rows.into_iter().map(|(name, offset)| offset_of(name, offset.as_deref())).collect()
-}
-
-fn offset_of(name: Bytes, offset: Option<&[u8]>) -> Result<(String, Option<i64>), Fault> {
-    let name =
-        String::from_utf8(name.into()).map_err(|_| Fault::argument("the name of an offset is not UTF-8"))?;
-    let offset = offset.map(<[u8; 8]>::try_from).transpose();
-    let offset =
-        offset.map_err(|_| Fault::argument(format!("the offset of {name} does not have 8 bytes")))?;
-    Ok((name, offset.map(i64::from_be_bytes)))
 }
 
 /// `long committedOffset(long store, String name)`
@@ -274,17 +259,6 @@ pub extern "system" fn Java_dev_parsley_streams_internal_NativeStore_selfTestPan
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn an_offset_has_eight_bytes_or_none() {
-        let name = || Bytes::from_static(b"topic-0");
-        let read = |offset: Option<&[u8]>| offset_of(name(), offset).ok().map(|(_, offset)| offset);
-        assert_eq!(read(None), Some(None));
-        assert_eq!(read(Some(&7_i64.to_be_bytes())), Some(Some(7)));
-        assert_eq!(read(Some(&[0; 7])), None);
-        assert_eq!(read(Some(&[])), None);
-        assert!(offset_of(Bytes::from_static(b"\xff"), None).is_err());
-    }
 
     #[test]
     fn settings_must_be_above_zero() {
