@@ -3,11 +3,11 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup build test lint format demo bench sim sabotage endurance memcheck fuzz install clean
+.PHONY: help setup build test lint format demo demo-drain bench sim sabotage endurance memcheck fuzz install clean
 
 help: ## Show this list
 	@printf 'Parsley: causal order for Kafka Streams\n\n'
-	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' \
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' \
 	  | while IFS=$$'\t' read -r name text; do printf '  make %-9s %s\n' "$$name" "$$text"; done
 	@printf '\nThe first build compiles RocksDB, once: about 13 minutes on two cores. It is kept in\n'
 	@printf '$${XDG_CACHE_HOME:-~/.cache}/parsley/target, so a new checkout does not pay for it again.\n'
@@ -29,6 +29,9 @@ format: setup ## Apply rustfmt and google-java-format
 
 demo: setup ## Show it on a broker: make demo [SEED=n] [RECORDS=n] [INPUT=events.jsonl]
 	@scripts/demo.sh
+
+demo-drain: setup ## Show the drain: make demo-drain [SEED=n] [MUTATIONS=n] [NAMESPACES=n] [KILLS=n]
+	@scripts/demo-drain.sh
 
 bench: setup ## Measure: throughput against a broker, cost per record, held records
 	@scripts/bench.sh
