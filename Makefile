@@ -3,7 +3,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup build test lint format demo bench sim sabotage endurance memcheck install clean
+.PHONY: help setup build test lint format demo bench sim soak sabotage endurance memcheck install clean
 
 help: ## Show this list
 	@printf 'Parsley: causal order for Kafka Streams\n\n'
@@ -35,6 +35,9 @@ bench: setup ## Measure: throughput against a broker, cost per record, held reco
 
 sim: setup ## Simulate worlds and judge them: make sim [SEEDS=0..1000000], or replay one: SEED=n
 	@scripts/sim.sh
+
+soak: setup ## Break processes, brokers and clocks under load and judge: make soak [MINUTES=30] [SEED=n]
+	@scripts/soak.sh
 
 sabotage: setup ## Prove that the simulator and the tests catch small wrongs, one after the other
 	@scripts/sabotage.sh
