@@ -54,6 +54,9 @@ final class FaultyInstance {
   /** To be sent with a number: let so many commits fail after all was sent. */
   static final String FAIL = "fail ";
 
+  /** To be sent, and the answer, with the milliseconds that its clock shows behind it. */
+  static final String CLOCK = "clock";
+
   private static final int FAILED_STATUS = 3;
 
   private final long told;
@@ -135,6 +138,8 @@ final class FaultyInstance {
           gate.compareAndSet(null, new CountDownLatch(1));
         } else if (line.equals(GO)) {
           open();
+        } else if (line.equals(CLOCK)) {
+          System.out.println(CLOCK + " " + System.currentTimeMillis());
         } else if (line.startsWith(FAIL)) {
           clients.failNextCommits(Integer.parseInt(line.substring(FAIL.length())));
         }

@@ -14,6 +14,7 @@ import java.util.concurrent.atomic.AtomicIntegerArray;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
+import org.apache.kafka.clients.admin.OffsetSpec;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.clients.consumer.KafkaConsumer;
 import org.apache.kafka.clients.producer.KafkaProducer;
@@ -181,6 +182,10 @@ final class Feed implements AutoCloseable {
               .limit(step.abortedCount())
               .toList();
       requirePlace(step, scenario.cluster.sendAborted(burst).get(0));
+      // The abort is answered before its marker is written.
+      final TopicPartition where = new TopicPartition(step.topic(), step.partition());
+      final long behind = step.offset() + step.abortedCount() + 1;
+      Await.until(() -> endOf(where) == behind, "the marker of a burst at " + behind);
       tally.fault(Tally.ABORTED_BURST);
     } else {
       sending.put(
@@ -189,6 +194,16 @@ final class Feed implements AutoCloseable {
               step.payload().to(step.topic(), step.partition(), nextTimeMs(), step.causes())));
       sent++;
     }
+  }
+
+  private long endOf(TopicPartition where) throws Exception {
+    return scenario
+        .cluster
+        .admin()
+        .listOffsets(Map.of(where, OffsetSpec.latest()))
+        .partitionResult(where)
+        .get()
+        .offset();
   }
 
   private void settle() throws Exception {

@@ -1,5 +1,6 @@
 package dev.parsley.tests.faults;
 
+import dev.parsley.tests.harness.Await;
 import dev.parsley.tests.harness.ChildJvm;
 import dev.parsley.tests.streams.Scenario;
 import java.nio.file.Path;
@@ -93,6 +94,15 @@ final class Instance {
   /** What it has said so far does not count any more. */
   void forget() {
     seen = child.lines().size();
+  }
+
+  /** What its clock shows, in milliseconds since 1970. */
+  long clockMs() {
+    forget();
+    send(FaultyInstance.CLOCK);
+    Await.until(() -> has(FaultyInstance.CLOCK), name + " tells the time");
+    final String answer = child.lastLine(FaultyInstance.CLOCK).orElseThrow();
+    return Long.parseLong(answer.substring(FaultyInstance.CLOCK.length() + 1));
   }
 
   boolean isRunning() {
