@@ -19,8 +19,8 @@ import java.util.Random;
  * on. The process is started with a library of a few lines in front of the C library, which adds to
  * every answer what a file says at the moment; so this needs a C compiler, as the build does.
  *
- * <p>Forward it jumps under a running instance. Kafka Streams commits nothing until a clock that was
- * put back has caught up with the last commit, so back it jumps together with a kill.
+ * <p>Forward it jumps under a running instance. Kafka Streams commits nothing until a clock that
+ * was put back has caught up with the last commit, so back it jumps together with a kill.
  */
 final class ClockTrial {
 
@@ -123,10 +123,7 @@ final class ClockTrial {
               .order(ByteOrder.nativeOrder())
               .putLong(0, shift.toSeconds());
       try (var file =
-          Files.newByteChannel(
-              shift(),
-              StandardOpenOption.CREATE,
-              StandardOpenOption.WRITE)) {
+          Files.newByteChannel(shift(), StandardOpenOption.CREATE, StandardOpenOption.WRITE)) {
         file.write(seconds);
       } catch (IOException e) {
         throw new UncheckedIOException(e);

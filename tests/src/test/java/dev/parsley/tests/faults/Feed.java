@@ -63,7 +63,8 @@ final class Feed implements AutoCloseable {
   private volatile int sent;
   private volatile int allCopied;
 
-  private Feed(Scenario scenario, List<String> topics, int partitions, Kind kind, Tally tally, long seed) {
+  private Feed(
+      Scenario scenario, List<String> topics, int partitions, Kind kind, Tally tally, long seed) {
     this.scenario = scenario;
     this.kind = kind;
     this.tally = tally;
@@ -71,7 +72,8 @@ final class Feed implements AutoCloseable {
     this.loads = new ArrayList<>(); // filled by start
     this.copied = new AtomicIntegerArray(partitions);
     this.late = topics.get(topics.size() - 1);
-    this.producer = scenario.cluster.newProducer(Map.of("linger.ms", 5, "request.timeout.ms", 5_000));
+    this.producer =
+        scenario.cluster.newProducer(Map.of("linger.ms", 5, "request.timeout.ms", 5_000));
   }
 
   /**
@@ -84,7 +86,8 @@ final class Feed implements AutoCloseable {
     final int lateMax = Math.max(LATE_MAX / partitions, Load.DISPLACEMENT);
     for (int partition = 0; partition < partitions; partition++) {
       final boolean bursts = kind == Kind.WITH_ABORTED_BURSTS;
-      feed.loads.add(new Load(topics, scenario.topicIds, partition, lateMax, bursts, seed + partition));
+      feed.loads.add(
+          new Load(topics, scenario.topicIds, partition, lateMax, bursts, seed + partition));
     }
     feed.thread.start();
     return feed;

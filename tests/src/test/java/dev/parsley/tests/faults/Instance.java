@@ -13,8 +13,8 @@ import java.util.Optional;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /**
- * One instance of an application in a process of its own, to be killed, stopped and started again on
- * its state directory. For one thread.
+ * One instance of an application in a process of its own, to be killed, stopped and started again
+ * on its state directory. For one thread.
  */
 final class Instance {
 
@@ -107,10 +107,7 @@ final class Instance {
 
   boolean isRunning() {
     return isAlive()
-        && child
-            .lastLine(FaultyInstance.STATE)
-            .filter(FaultyInstance.RUNNING::equals)
-            .isPresent();
+        && child.lastLine(FaultyInstance.STATE).filter(FaultyInstance.RUNNING::equals).isPresent();
   }
 
   /** Why it has stopped by itself; empty when it was killed or has said nothing. */

@@ -29,6 +29,9 @@ final class Load {
   private static final int CAUSES_MAX = 3;
   private static final int BURST_MAX = 8;
 
+  /** For about so many steps a topic is behind the others as far as it is. */
+  private static final int LAG_STEPS = 25;
+
   /**
    * What is to be sent next.
    *
@@ -62,6 +65,7 @@ final class Load {
   private final boolean bursts;
   private final Random random;
   private final Map<String, Long> ends = new HashMap<>();
+  private final Map<String, Integer> lags = new HashMap<>(); // how late a topic's records are now
   private final Map<String, Integer> lastPlaces = new HashMap<>();
   private final Deque<Step> recent = new ArrayDeque<>();
   private final PriorityQueue<Placed> placed =
@@ -147,8 +151,11 @@ final class Load {
   }
 
   private void place(Step step) {
+    if (lags.isEmpty() || random.nextInt(LAG_STEPS) == 0) {
+      topics.forEach(topic -> lags.put(topic, random.nextInt(DISPLACEMENT)));
+    }
     // One behind the other within a topic, wherever chance would put it.
-    final int place = index + (step.late ? 0 : random.nextInt(DISPLACEMENT));
+    final int place = index + (step.late ? 0 : lags.get(step.topic));
     placed.add(new Placed(step, index++, lastPlaces.merge(step.topic, place, Math::max)));
   }
 

@@ -12,9 +12,10 @@ import java.util.stream.Stream;
 
 /**
  * The long form: trials in random order, each with a seed of its own, until the time is over.
- * Arguments: minutes, the seed of the whole, and the names of trials if not all are meant, each with
- * a number of rounds behind a colon if not its own is. The last line is {@code RESULT minutes=<n> faults=<n> records=<n> refusals=<n> violations=<n>}; the status
- * is 0 when there were neither refusals nor violations.
+ * Arguments: minutes, the seed of the whole, and the names of trials if not all are meant, each
+ * with a number of rounds behind a colon if not its own is. The last line is {@code RESULT
+ * minutes=<n> faults=<n> records=<n> refusals=<n> violations=<n>}; the status is 0 when there were
+ * neither refusals nor violations.
  */
 final class Soak {
 
@@ -62,8 +63,7 @@ final class Soak {
               thread.setDaemon(true);
               return thread;
             });
-    progress.scheduleAtFixedRate(
-        this::tell, PROGRESS_SECONDS, PROGRESS_SECONDS, TimeUnit.SECONDS);
+    progress.scheduleAtFixedRate(this::tell, PROGRESS_SECONDS, PROGRESS_SECONDS, TimeUnit.SECONDS);
     final List<Chosen> round = new ArrayList<>();
     do {
       if (round.isEmpty()) {

@@ -12,7 +12,7 @@ import org.apache.kafka.clients.admin.Admin;
 enum Trial {
 
   /** Instances are killed at random moments, with both kinds of stores, and start again. */
-  KILLS(160) {
+  KILLS(192) {
     @Override
     void run(Tally tally, long seed, int rounds) {
       KillTrial.run(tally, seed, rounds);
@@ -20,15 +20,17 @@ enum Trial {
   },
 
   /** The clock of the process jumps, and the records' time with it. */
-  CLOCKS(5) {
+  CLOCKS(4) {
     @Override
     void run(Tally tally, long seed, int rounds) {
       ClockTrial.run(tally, seed, rounds);
     }
   },
 
-  /** Three brokers, one of which at a time is killed or stands still; applications die meanwhile. */
-  BROKERS(6) {
+  /**
+   * Three brokers, one of which at a time is killed or stands still; applications die meanwhile.
+   */
+  BROKERS(5) {
     @Override
     void run(Tally tally, long seed, int rounds) {
       final Random random = new Random(seed);
@@ -52,8 +54,7 @@ enum Trial {
           quorum.awaitInSync(admin);
           final boolean leader = random.nextBoolean();
           final ChildBroker broker =
-              quorum.broker(
-                  leader ? quorum.controller(admin) : random.nextInt(BrokerQuorum.COUNT));
+              quorum.broker(leader ? quorum.controller(admin) : random.nextInt(BrokerQuorum.COUNT));
           final boolean kill = round % 2 == 0;
           if (kill) {
             broker.kill();
@@ -80,13 +81,12 @@ enum Trial {
   },
 
   /** Transactions time out and commits fail in the middle of a burst; so do those of producers. */
-  TRANSACTIONS(8) {
+  TRANSACTIONS(6) {
     @Override
     void run(Tally tally, long seed, int rounds) {
       final Random random = new Random(seed);
       try (Application application =
-          new Application(
-              random.nextBoolean(), 1, Feed.Kind.WITH_ABORTED_BURSTS, tally, seed)) {
+          new Application(random.nextBoolean(), 1, Feed.Kind.WITH_ABORTED_BURSTS, tally, seed)) {
         final Instance instance =
             application.join(Map.of("producer.transaction.timeout.ms", "1500"));
         for (int round = 0; round < rounds; round++) {
@@ -112,7 +112,7 @@ enum Trial {
   },
 
   /** An instance stands still until others have its place, and wakes up then. */
-  ZOMBIES(5) {
+  ZOMBIES(3) {
     @Override
     void run(Tally tally, long seed, int rounds) {
       final Random random = new Random(seed);
@@ -139,7 +139,7 @@ enum Trial {
   },
 
   /** An instance takes longer over a record than it may stay away from the group. */
-  SLOW_CONSUMERS(4) {
+  SLOW_CONSUMERS(2) {
     @Override
     void run(Tally tally, long seed, int rounds) {
       final Random random = new Random(seed);
@@ -168,7 +168,7 @@ enum Trial {
   },
 
   /** Tasks move between instances with standbys, which join, leave and are killed. */
-  MIGRATIONS(6) {
+  MIGRATIONS(4) {
     @Override
     void run(Tally tally, long seed, int rounds) {
       final Random random = new Random(seed);
@@ -198,7 +198,7 @@ enum Trial {
   },
 
   /** 64 tasks, and instances that join and are killed. */
-  WIDE(4) {
+  WIDE(3) {
     @Override
     void run(Tally tally, long seed, int rounds) {
       final Random random = new Random(seed);

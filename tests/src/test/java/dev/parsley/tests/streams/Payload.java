@@ -48,7 +48,8 @@ public record Payload(byte[] key, byte[] value, List<Header> headers) {
     };
   }
 
-  public ProducerRecord<byte[], byte[]> to(String topic, int partition, long timestamp, Causes causes) {
+  public ProducerRecord<byte[], byte[]> to(
+      String topic, int partition, long timestamp, Causes causes) {
     final ProducerRecord<byte[], byte[]> record =
         new ProducerRecord<>(topic, partition, timestamp, key, value, headers);
     if (!causes.equals(Causes.none())) {

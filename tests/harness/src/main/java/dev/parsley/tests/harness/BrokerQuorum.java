@@ -55,9 +55,7 @@ public final class BrokerQuorum implements AutoCloseable {
 
   /** All three, so that clients find the cluster whichever of them is away. */
   public String bootstrapServers() {
-    return settings.stream()
-        .map(BrokerSettings::bootstrapServers)
-        .collect(Collectors.joining(","));
+    return settings.stream().map(BrokerSettings::bootstrapServers).collect(Collectors.joining(","));
   }
 
   /**

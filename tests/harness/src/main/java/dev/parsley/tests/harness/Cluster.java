@@ -58,8 +58,7 @@ public final class Cluster implements AutoCloseable {
   }
 
   public Uuid createTopic(String name, int partitions, Map<String, String> configs) {
-    return create(
-        new NewTopic(name, Optional.of(partitions), Optional.empty()).configs(configs));
+    return create(new NewTopic(name, Optional.of(partitions), Optional.empty()).configs(configs));
   }
 
   /** Creates a topic of one partition on the broker with this node id. */
