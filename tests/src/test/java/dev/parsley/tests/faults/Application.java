@@ -157,10 +157,20 @@ final class Application implements AutoCloseable {
     }
   }
 
-  /** Lets all that was begun come to its end, stops everything, and judges it. */
+  /**
+   * Lets all that was begun come to its end, stops everything, and judges it; also what there is
+   * when it does not come to an end.
+   */
   void finish() {
     feed.end();
-    await(feed::isDone, "all is copied");
+    try {
+      await(feed::isDone, "all is copied");
+    } finally {
+      judge();
+    }
+  }
+
+  private void judge() {
     List.copyOf(instances).forEach(this::leave);
     final List<ConsumerRecord<byte[], byte[]>> fed = scenario.fed();
     tally.records(fed.size());

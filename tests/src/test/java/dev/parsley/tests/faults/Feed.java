@@ -138,7 +138,7 @@ final class Feed implements AutoCloseable {
     try (producer;
         KafkaConsumer<byte[], byte[]> consumer = scenario.cluster.newConsumer()) {
       consumer.assign(List.of(new TopicPartition(scenario.output, 0)));
-      while (!stopped && !(drained && allCopied == sent)) {
+      while (!stopped && !(drained && allCopied >= sent)) {
         if (ending) {
           loads.forEach(Load::end);
         }

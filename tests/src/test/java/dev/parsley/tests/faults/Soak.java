@@ -83,7 +83,7 @@ final class Soak {
       chosen.trial.run(tally, seed, chosen.rounds);
     } catch (RuntimeException | AssertionError e) {
       // An application that does not come to rest has lost records for all that anybody can tell.
-      tally.violations(List.of(chosen.trial + " with seed " + seed + " did not end: " + e));
+      tally.violations(List.of(chosen.trial + " with seed " + seed + " did not end: " + rootOf(e)));
       e.printStackTrace(System.out);
     }
     System.out.printf("%5d s  %s: %s%n", seconds(), doing, tally);
@@ -93,6 +93,10 @@ final class Soak {
         .limit(20)
         .forEach(each -> System.out.println("         VIOLATION: " + each));
     total.add(tally);
+  }
+
+  private static Throwable rootOf(Throwable failure) {
+    return failure.getCause() == null ? failure : rootOf(failure.getCause());
   }
 
   private void tell() {
