@@ -22,6 +22,8 @@ final class Instance {
   private static final List<String> JVM_ARGUMENTS =
       List.of("-Xmx256m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto");
 
+  private static final String TMP_DIRECTORY = "-Djava.io.tmpdir=";
+
   private static final AtomicInteger NAMES = new AtomicInteger();
 
   /** The prefix of its clients' names, which the group knows its members by. */
@@ -29,6 +31,7 @@ final class Instance {
 
   private final Scenario scenario;
   private final Path directory;
+  private final List<String> jvmArguments;
   private final Map<String, String> settings;
   private final Map<String, String> environment;
   private final List<String> arguments = new ArrayList<>(); // of the last start
@@ -39,6 +42,9 @@ final class Instance {
   Instance(Scenario scenario, Map<String, String> more, Map<String, String> environment) {
     this.scenario = scenario;
     this.directory = scenario.newDirectory();
+    // A killed JVM leaves the library that rocksdbjni has unpacked, 10 MB each time.
+    this.jvmArguments = new ArrayList<>(JVM_ARGUMENTS);
+    this.jvmArguments.add(TMP_DIRECTORY + scenario.newDirectory());
     this.settings = new HashMap<>(scenario.settings(directory));
     this.settings.put("client.id", name);
     this.settings.putAll(more);
@@ -71,7 +77,7 @@ final class Instance {
   void startAgain() {
     child =
         ChildJvm.start(
-            FaultyInstance.class, JVM_ARGUMENTS, arguments, Optional.empty(), environment);
+            FaultyInstance.class, jvmArguments, arguments, Optional.empty(), environment);
     paused = false;
     seen = 0;
   }
