@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use parsley_mutations::scheduler::{Coordinator, PassOutcome, Registering, SchedulerEvent, ThreadAlarm};
 use parsley_mutations::{
-    Accepted, BoxError, Cancellation, Codec, Identity, JournalDirectory, LocalState, Merge, MergePolicy, Meta,
-    MutationStore, Mutators, Push, PushOutcome, Resolution, RocksStorage, Server,
+    Accepted, BoxError, Cancellation, Codec, Identity, JournalDirectory, LocalState, Merge, MergePolicy,
+    Meta, MutationStore, Mutators, Push, PushOutcome, Resolution, RocksStorage, Server,
 };
 use serde_json::{Value, json};
 
@@ -117,7 +117,13 @@ impl LocalState<Identity, u64> for Nothing {
 struct MineAgain;
 
 impl MergePolicy<Identity, u64> for MineAgain {
-    fn merge(&self, _: &Identity, _: Option<u64>, mine: Option<u64>, _: Option<u64>) -> Result<Merge<u64>, BoxError> {
+    fn merge(
+        &self,
+        _: &Identity,
+        _: Option<u64>,
+        mine: Option<u64>,
+        _: Option<u64>,
+    ) -> Result<Merge<u64>, BoxError> {
         Ok(Merge::Retry(mine))
     }
 }

@@ -72,8 +72,12 @@ fn play(arguments: &[String]) -> Result<Play, String> {
 
 fn run(play: Play) -> Result<bool, Box<dyn std::error::Error>> {
     let Play { seed, mutations, namespaces, kills } = play;
-    println!("{mutations} mutations over {namespaces} namespaces, seed {seed}. The server recognises what it has seen;");
-    println!("it also loses answers after it has applied, fails before, signals conflicts, rejects a few for good, and is slow");
+    println!(
+        "{mutations} mutations over {namespaces} namespaces, seed {seed}. The server recognises what it has seen;"
+    );
+    println!(
+        "it also loses answers after it has applied, fails before, signals conflicts, rejects a few for good, and is slow"
+    );
     println!("now and then. The client is killed with kill -9 {kills} times, wherever it is.\n");
 
     let server = Server::start(play)?;

@@ -25,7 +25,7 @@ import org.apache.kafka.streams.state.Stores;
  * a persistent store of the processor's own, so a count that is not 1, 2, 3... shows that this
  * store and the output were not committed together.
  */
-final class CopyingNode {
+public final class CopyingNode {
 
   static final String NODE = "node";
 
@@ -47,7 +47,8 @@ final class CopyingNode {
   /**
    * @param afterForward called on the stream thread after each copy; what it throws fails the step
    */
-  static Topology topology(List<String> topics, String output, Consumer<Origin> afterForward) {
+  public static Topology topology(
+      List<String> topics, String output, Consumer<Origin> afterForward) {
     CausalProcessor<byte[], byte[]> node =
         CausalProcessor.named(NODE).serdes(Serdes.ByteArray(), Serdes.ByteArray());
     for (String topic : topics) {

@@ -16,12 +16,12 @@ import org.apache.kafka.streams.KafkaClientSupplier;
  * Clients of an instance whose commits can be made to fail at the last moment, after all records of
  * the transaction were sent, as when another instance has taken over its tasks.
  */
-final class FencedClients implements KafkaClientSupplier {
+public final class FencedClients implements KafkaClientSupplier {
 
   private final AtomicInteger failuresLeft = new AtomicInteger();
   private final AtomicInteger committed = new AtomicInteger();
 
-  void failNextCommits(int count) {
+  public void failNextCommits(int count) {
     failuresLeft.set(count);
   }
 

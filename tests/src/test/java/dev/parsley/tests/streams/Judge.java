@@ -26,7 +26,7 @@ import org.apache.kafka.common.header.Headers;
  * <p>Each record must be there once, after everything it depends on that was fed to the same task,
  * in the order of its own channel, with the content it had, and stamped with what it depends on.
  */
-final class Judge {
+public final class Judge {
 
   private static final Set<String> ADDED =
       Set.of(WireCauses.HEADER, Origin.HEADER, CopyingNode.COUNT_HEADER);
@@ -38,7 +38,7 @@ final class Judge {
   /**
    * @param topicIds the received topics
    */
-  Judge(Map<String, Uuid> topicIds) {
+  public Judge(Map<String, Uuid> topicIds) {
     this.topicIds = topicIds;
     topicIds.forEach((name, id) -> topicNames.put(id, name));
   }
@@ -53,7 +53,7 @@ final class Judge {
   }
 
   /** What is wrong, in words; empty when nothing is. For one use. */
-  List<String> violations(
+  public List<String> violations(
       Collection<ConsumerRecord<byte[], byte[]>> fed, List<ConsumerRecord<byte[], byte[]>> copies) {
     final Map<Origin, ConsumerRecord<byte[], byte[]>> originals = new TreeMap<>();
     final Map<Channel, TreeSet<Long>> undelivered = new HashMap<>();

@@ -6,7 +6,7 @@ import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.common.header.Header;
 
 /** Where a record was read. The processor under test writes it on the copy that it forwards. */
-record Origin(String topic, int partition, long offset) implements Comparable<Origin> {
+public record Origin(String topic, int partition, long offset) implements Comparable<Origin> {
 
   /** The header of a copy that carries it. */
   static final String HEADER = "test.origin";
@@ -16,12 +16,12 @@ record Origin(String topic, int partition, long offset) implements Comparable<Or
           .thenComparing(Origin::partition)
           .thenComparing(Origin::offset);
 
-  static Origin of(ConsumerRecord<?, ?> record) {
+  public static Origin of(ConsumerRecord<?, ?> record) {
     return new Origin(record.topic(), record.partition(), record.offset());
   }
 
   /** The origin that a copy names; null when it names none. */
-  static Origin named(ConsumerRecord<?, ?> copy) {
+  public static Origin named(ConsumerRecord<?, ?> copy) {
     final Header header = copy.headers().lastHeader(HEADER);
     if (header == null) {
       return null;

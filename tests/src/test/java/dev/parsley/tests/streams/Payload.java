@@ -14,18 +14,18 @@ import org.apache.kafka.common.header.internals.RecordHeader;
  * @param key null and empty are two things
  * @param value null and empty are two things
  */
-record Payload(byte[] key, byte[] value, List<Header> headers) {
+public record Payload(byte[] key, byte[] value, List<Header> headers) {
 
   private static final int LARGE_BYTES = 100_000;
 
-  static Payload of(String value) {
+  public static Payload of(String value) {
     return new Payload(bytes(value), bytes(value), List.of());
   }
 
   /**
    * One of several shapes that are easily confused or damaged, with a number to tell them apart.
    */
-  static Payload awkward(int number) {
+  public static Payload awkward(int number) {
     final byte[] text = bytes("number " + number);
     final List<Header> plain = List.of(new RecordHeader("number", text));
     return switch (number % 8) {
@@ -48,7 +48,8 @@ record Payload(byte[] key, byte[] value, List<Header> headers) {
     };
   }
 
-  ProducerRecord<byte[], byte[]> to(String topic, int partition, long timestamp, Causes causes) {
+  public ProducerRecord<byte[], byte[]> to(
+      String topic, int partition, long timestamp, Causes causes) {
     final ProducerRecord<byte[], byte[]> record =
         new ProducerRecord<>(topic, partition, timestamp, key, value, headers);
     if (!causes.equals(Causes.none())) {

@@ -37,24 +37,25 @@ import org.apache.kafka.streams.KafkaStreams;
  * One application with a {@link CopyingNode} on the shared broker: its topics, its instances here
  * and in child JVMs, and what it was fed. For one test thread.
  */
-final class Scenario implements AutoCloseable {
+public final class Scenario implements AutoCloseable {
 
   /** Short, because a killed member's partitions wait so long for their next owner. */
   private static final int SESSION_TIMEOUT_MS = 2_000;
 
-  final Cluster cluster = new Cluster(InProcessBroker.shared().bootstrapServers());
-  final String applicationId = "streams-" + UUID.randomUUID();
-  final Map<String, Uuid> topicIds = new TreeMap<>();
-  final String output = applicationId + ".output";
-  final Changelog changelog = new Changelog(cluster, applicationId);
+  public final Cluster cluster;
+  public final String applicationId = "streams-" + UUID.randomUUID();
+  public final Map<String, Uuid> topicIds = new TreeMap<>();
+  public final String output = applicationId + ".output";
+  final Changelog changelog;
+
+  /** Whatever time its records tell: the brokers' retention judges by it. */
+  private static final Map<String, String> KEPT = Map.of("retention.ms", "-1");
 
   private final boolean transactionalStores;
-  private final KafkaProducer<byte[], byte[]> producer =
-      cluster.newProducer(Map.of("linger.ms", 5));
+  private final KafkaProducer<byte[], byte[]> producer;
   private final List<CausalStreams> instances = new ArrayList<>();
   private final List<ChildJvm> children = new ArrayList<>();
   private final List<Path> directories = new ArrayList<>();
-  // The brokers' retention judges by the records' own time.
   private long clockMs = System.currentTimeMillis();
 
   /** An application that receives topics of one partition each. */
@@ -66,15 +67,24 @@ final class Scenario implements AutoCloseable {
    * @param topics names without the application's own prefix
    */
   Scenario(boolean transactionalStores, int partitions, String... topics) {
+    this(InProcessBroker.shared().bootstrapServers(), transactionalStores, partitions, topics);
+  }
+
+  /** An application on brokers of the test's own. */
+  public Scenario(
+      String bootstrapServers, boolean transactionalStores, int partitions, String... topics) {
     this.transactionalStores = transactionalStores;
+    this.cluster = new Cluster(bootstrapServers);
+    this.changelog = new Changelog(cluster, applicationId);
+    this.producer = cluster.newProducer(Map.of("linger.ms", 5));
     for (String name : topics) {
-      topicIds.put(topic(name), cluster.createTopic(topic(name), partitions));
+      topicIds.put(topic(name), cluster.createTopic(topic(name), partitions, KEPT));
     }
-    cluster.createTopic(output, 1);
+    cluster.createTopic(output, 1, KEPT);
   }
 
   /** The full name of a topic. */
-  String topic(String name) {
+  public String topic(String name) {
     return applicationId + "." + name;
   }
 
@@ -123,7 +133,7 @@ final class Scenario implements AutoCloseable {
   }
 
   /** A new state directory, deleted at the end. */
-  Path newDirectory() {
+  public Path newDirectory() {
     try {
       final Path directory = Files.createTempDirectory("parsley-streams-");
       directories.add(directory);
@@ -134,7 +144,7 @@ final class Scenario implements AutoCloseable {
   }
 
   /** The settings of an instance, all of them text so that they can be handed to a child. */
-  Map<String, String> settings(Path stateDirectory) {
+  public Map<String, String> settings(Path stateDirectory) {
     final Map<String, String> settings = new HashMap<>();
     settings.put("application.id", applicationId);
     settings.put("bootstrap.servers", cluster.bootstrapServers());
@@ -151,7 +161,7 @@ final class Scenario implements AutoCloseable {
     return settings;
   }
 
-  List<String> topics() {
+  public List<String> topics() {
     return List.copyOf(topicIds.keySet());
   }
 
@@ -249,14 +259,14 @@ final class Scenario implements AutoCloseable {
   }
 
   /** All that was committed to the received topics. */
-  List<ConsumerRecord<byte[], byte[]>> fed() {
+  public List<ConsumerRecord<byte[], byte[]>> fed() {
     final List<ConsumerRecord<byte[], byte[]>> fed = new ArrayList<>();
     topicIds.keySet().forEach(topic -> fed.addAll(cluster.readCommitted(topic)));
     return fed;
   }
 
   /** The copies made so far. */
-  List<ConsumerRecord<byte[], byte[]>> copies() {
+  public List<ConsumerRecord<byte[], byte[]>> copies() {
     return cluster.readCommitted(output);
   }
 

@@ -6,14 +6,18 @@ import java.net.InetAddress;
 import java.net.ServerSocket;
 import java.nio.file.Path;
 import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.UUID;
 import java.util.stream.Collectors;
+import java.util.stream.IntStream;
+import java.util.stream.Stream;
 import org.apache.kafka.common.Uuid;
 
 /**
  * Where one broker lives and how it is set: its directory, ports and properties, all of which a
- * restart keeps. The first broker of a cluster is its controller as well; others join it.
+ * restart keeps. The first broker of a cluster is its controller as well; others join it. In a
+ * quorum all are controllers.
  */
 public final class BrokerSettings {
 
@@ -23,19 +27,19 @@ public final class BrokerSettings {
   private final String clusterId;
   private final Path directory;
   private final int port;
-  private final int controllerPort;
-  private final boolean controller;
+  private final int controllerPort; // 0 on a broker that is no controller
+  private final String voters;
   private final Map<String, String> overrides = new LinkedHashMap<>();
   private final Map<String, Integer> listenerPorts = new LinkedHashMap<>();
   private final Map<String, Integer> advertisedPorts = new LinkedHashMap<>();
 
   private BrokerSettings(
-      int nodeId, String clusterId, Path directory, int controllerPort, boolean controller) {
+      int nodeId, String clusterId, Path directory, int controllerPort, String voters) {
     this.nodeId = nodeId;
     this.clusterId = clusterId;
     this.directory = directory;
     this.controllerPort = controllerPort;
-    this.controller = controller;
+    this.voters = voters;
     this.port = freePort();
   }
 
@@ -51,7 +55,9 @@ public final class BrokerSettings {
    * @param directory made when the broker starts, deleted when it is closed
    */
   public static BrokerSettings first(Path directory) {
-    return new BrokerSettings(1, Uuid.randomUuid().toString(), directory, freePort(), true);
+    final int controllerPort = freePort();
+    return new BrokerSettings(
+        1, Uuid.randomUuid().toString(), directory, controllerPort, voter(1, controllerPort));
   }
 
   /** One more broker for the cluster of {@code first}, in a directory beside it. */
@@ -60,8 +66,45 @@ public final class BrokerSettings {
         nodeId,
         first.clusterId,
         first.directory.resolveSibling(first.directory.getFileName() + "-" + nodeId),
-        first.controllerPort,
-        false);
+        0,
+        first.voters);
+  }
+
+  /**
+   * Brokers that are all controllers as well, so that any minority of them may be lost. What they
+   * keep, topics without a replication factor of their own included, they keep on every one of
+   * them, and a write counts once all but one have it.
+   */
+  static List<BrokerSettings> quorum(int count) {
+    final Path directory =
+        Path.of(System.getProperty("java.io.tmpdir"), "parsley-brokers-" + UUID.randomUUID());
+    final String clusterId = Uuid.randomUuid().toString();
+    final List<Integer> ports = Stream.generate(BrokerSettings::freePort).limit(count).toList();
+    final String voters =
+        IntStream.rangeClosed(1, count)
+            .mapToObj(nodeId -> voter(nodeId, ports.get(nodeId - 1)))
+            .collect(Collectors.joining(","));
+    final String replicas = Integer.toString(count);
+    final String replicasMin = Integer.toString(count - 1);
+    return IntStream.rangeClosed(1, count)
+        .mapToObj(
+            nodeId ->
+                new BrokerSettings(
+                        nodeId,
+                        clusterId,
+                        directory.resolve(Integer.toString(nodeId)),
+                        ports.get(nodeId - 1),
+                        voters)
+                    .with("default.replication.factor", replicas)
+                    .with("min.insync.replicas", replicasMin)
+                    .with("offsets.topic.replication.factor", replicas)
+                    .with("transaction.state.log.replication.factor", replicas)
+                    .with("transaction.state.log.min.isr", replicasMin))
+        .toList();
+  }
+
+  private static String voter(int nodeId, int controllerPort) {
+    return nodeId + "@" + HOST + ":" + controllerPort;
   }
 
   /** Sets a broker property, over what the harness sets. */
@@ -87,6 +130,10 @@ public final class BrokerSettings {
     return HOST + ":" + port;
   }
 
+  private boolean isController() {
+    return controllerPort != 0;
+  }
+
   int nodeId() {
     return nodeId;
   }
@@ -103,16 +150,16 @@ public final class BrokerSettings {
   Map<String, String> properties() {
     final Map<String, String> properties = new LinkedHashMap<>();
     properties.put("node.id", Integer.toString(nodeId));
-    properties.put("process.roles", controller ? "broker,controller" : "broker");
+    properties.put("process.roles", isController() ? "broker,controller" : "broker");
     properties.put("log.dirs", directory.resolve("data").toString());
-    properties.put("controller.quorum.voters", "1@" + HOST + ":" + controllerPort);
+    properties.put("controller.quorum.voters", voters);
     properties.put("controller.listener.names", "CONTROLLER");
     properties.put("inter.broker.listener.name", "PLAINTEXT");
     properties.put("advertised.listeners", listeners(port, advertisedPorts));
     properties.put(
         "listeners",
         listeners(port, listenerPorts)
-            + (controller ? ",CONTROLLER://" + HOST + ":" + controllerPort : ""));
+            + (isController() ? ",CONTROLLER://" + HOST + ":" + controllerPort : ""));
     properties.put(
         "listener.security.protocol.map",
         "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT"

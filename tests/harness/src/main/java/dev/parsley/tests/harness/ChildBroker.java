@@ -23,10 +23,12 @@ public final class ChildBroker implements AutoCloseable {
   private static final Duration STARTUP_PATIENCE = Duration.ofSeconds(90);
 
   private final BrokerSettings settings;
+  private final List<String> jvmArguments;
   private ChildJvm child;
 
-  private ChildBroker(BrokerSettings settings) {
+  ChildBroker(BrokerSettings settings, List<String> jvmArguments) {
     this.settings = settings;
+    this.jvmArguments = jvmArguments;
   }
 
   public static ChildBroker start() {
@@ -35,7 +37,7 @@ public final class ChildBroker implements AutoCloseable {
   }
 
   public static ChildBroker start(BrokerSettings settings) {
-    final ChildBroker broker = new ChildBroker(settings);
+    final ChildBroker broker = new ChildBroker(settings, List.of("-Xmx512m"));
     broker.startAgain();
     return broker;
   }
@@ -46,11 +48,29 @@ public final class ChildBroker implements AutoCloseable {
 
   /** {@code kill -9}; its data stays. */
   public void kill() {
-    child.kill();
+    if (child != null) {
+      child.kill();
+    }
+  }
+
+  /** {@code SIGSTOP}: clients and other brokers wait for its answers in vain. */
+  public void pause() {
+    child.pause();
+  }
+
+  /** {@code SIGCONT}. */
+  public void resume() {
+    child.resume();
   }
 
   /** Starts a killed broker on its data and its port. */
   public void startAgain() {
+    launch();
+    awaitReady();
+  }
+
+  /** Starts the process. In a quorum no broker is ready before most of them have been started. */
+  void launch() {
     if (child != null && child.isAlive()) {
       throw new IllegalStateException("the broker is running");
     }
@@ -59,15 +79,20 @@ public final class ChildBroker implements AutoCloseable {
     child =
         ChildJvm.start(
             BrokerMain.class,
-            List.of("-Xmx512m"),
+            jvmArguments,
             List.of(settings.clusterId(), file.toString()),
             Optional.empty());
+  }
+
+  void awaitReady() {
     child.awaitLine(BrokerMain.READY, STARTUP_PATIENCE);
   }
 
   @Override
   public void close() {
-    child.close();
+    if (child != null) {
+      child.close();
+    }
     Directories.delete(settings.directory());
   }
 

@@ -10,6 +10,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.TimeUnit;
@@ -46,6 +47,18 @@ public final class ChildJvm implements AutoCloseable {
    */
   public static ChildJvm start(
       Class<?> main, List<String> jvmArguments, List<String> arguments, Optional<Path> errors) {
+    return start(main, jvmArguments, arguments, errors, Map.of());
+  }
+
+  /**
+   * @param environment variables over those of this process
+   */
+  public static ChildJvm start(
+      Class<?> main,
+      List<String> jvmArguments,
+      List<String> arguments,
+      Optional<Path> errors,
+      Map<String, String> environment) {
     final List<String> command = new ArrayList<>();
     command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
     // The JVM options of the build's test runner, above all -Xcheck:jni, hold for children too.
@@ -54,6 +67,7 @@ public final class ChildJvm implements AutoCloseable {
     command.addAll(List.of("-cp", System.getProperty("java.class.path"), main.getName()));
     command.addAll(arguments);
     final ProcessBuilder builder = new ProcessBuilder(command);
+    builder.environment().putAll(environment);
     if (errors.isPresent()) {
       builder.redirectError(ProcessBuilder.Redirect.appendTo(errors.get().toFile()));
     } else {
@@ -114,6 +128,11 @@ public final class ChildJvm implements AutoCloseable {
     return process.pid();
   }
 
+  /** Processor time it has used so far; zero when the system does not tell or the child is gone. */
+  public Duration cpuTime() {
+    return process.info().totalCpuDuration().orElse(Duration.ZERO);
+  }
+
   /** {@code kill -9}: it gets no chance to close anything. Returns when it is gone. */
   public void kill() {
     process.destroyForcibly();
@@ -123,6 +142,32 @@ public final class ChildJvm implements AutoCloseable {
   /** {@code SIGTERM}: it is asked to end. */
   public void terminate() {
     process.destroy();
+  }
+
+  /** {@code SIGSTOP}: it stands still, with all of its connections open, until it is resumed. */
+  public void pause() {
+    signal("STOP");
+  }
+
+  /** {@code SIGCONT}: it goes on as if no time had passed. */
+  public void resume() {
+    signal("CONT");
+  }
+
+  private void signal(String name) {
+    try {
+      // The shell's own kill: not every system has one as a program.
+      final String command = "kill -" + name + " " + process.pid();
+      final int status = new ProcessBuilder("sh", "-c", command).start().waitFor();
+      if (status != 0) {
+        throw new IllegalStateException("'" + command + "' ended with status " + status);
+      }
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      throw new IllegalStateException("interrupted", e);
+    }
   }
 
   /**

@@ -5,6 +5,7 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Properties;
 import java.util.UUID;
 import java.util.concurrent.ExecutionException;
@@ -51,13 +52,13 @@ public final class Cluster implements AutoCloseable {
     return admin;
   }
 
-  /** Creates a topic with one replica and returns its id. */
+  /** Creates a topic with the brokers' default number of replicas and returns its id. */
   public Uuid createTopic(String name, int partitions) {
     return createTopic(name, partitions, Map.of());
   }
 
   public Uuid createTopic(String name, int partitions, Map<String, String> configs) {
-    return create(new NewTopic(name, partitions, (short) 1).configs(configs));
+    return create(new NewTopic(name, Optional.of(partitions), Optional.empty()).configs(configs));
   }
 
   /** Creates a topic of one partition on the broker with this node id. */
@@ -153,6 +154,8 @@ public final class Cluster implements AutoCloseable {
     properties.put(ConsumerConfig.ENABLE_AUTO_COMMIT_CONFIG, false);
     // A close waits for the fetch that is on its way, 500 ms by default where nothing new comes.
     properties.put(ConsumerConfig.FETCH_MAX_WAIT_MS_CONFIG, 20);
+    // A broker that stands still is not waited for longer than the others need to replace it.
+    properties.put(ConsumerConfig.REQUEST_TIMEOUT_MS_CONFIG, 5_000);
     return new KafkaConsumer<>(
         properties, new ByteArrayDeserializer(), new ByteArrayDeserializer());
   }
