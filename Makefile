@@ -3,12 +3,12 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup build test lint format demo bench sim sabotage install clean
+.PHONY: help setup build test lint format demo bench sim journal-sim sabotage install clean
 
 help: ## Show this list
 	@printf 'Parsley: causal order for Kafka Streams\n\n'
-	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' \
-	  | while IFS=$$'\t' read -r name text; do printf '  make %-8s %s\n' "$$name" "$$text"; done
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' \
+	  | while IFS=$$'\t' read -r name text; do printf '  make %-11s %s\n' "$$name" "$$text"; done
 	@printf '\nThe first build compiles RocksDB, once: about 13 minutes on two cores. It is kept in\n'
 	@printf '$${XDG_CACHE_HOME:-~/.cache}/parsley/target, so a new checkout does not pay for it again.\n'
 
@@ -36,7 +36,10 @@ bench: setup ## Measure: throughput against a broker, cost per record, held reco
 sim: setup ## Simulate worlds and judge them: make sim [SEEDS=0..1000000], or replay one: SEED=n
 	@scripts/sim.sh
 
-sabotage: setup ## Prove that the simulator and the tests catch small wrongs, one after the other
+journal-sim: setup ## The same for the mutation journal: make journal-sim [SEEDS=0..100000], or SEED=n
+	@scripts/journal-sim.sh
+
+sabotage: setup ## Prove that the simulators and the tests catch small wrongs, one after the other
 	@scripts/sabotage.sh
 
 install: setup ## Put the jar and its POM into the local Maven repository (~/.m2)
