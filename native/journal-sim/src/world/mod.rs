@@ -39,6 +39,8 @@ pub(crate) struct World {
     config: Config,
     /// How many of 1000 calls something happens to.
     turbulence: usize,
+    /// How many of 1000 pushes the server names another identity for.
+    renaming: usize,
     resolver: BTreeMap<Identity, Resolver>,
     /// Identities whose pushes meet the same conflict for a while.
     stubborn: BTreeSet<Identity>,
@@ -64,6 +66,7 @@ impl World {
         };
         Self {
             turbulence: random.pick(&[20, 80, 160, 260]),
+            renaming: random.pick(&[20, 40, 400]),
             random,
             stage: Stage::new(CLIENT, with_lines),
             keys,

@@ -110,7 +110,7 @@ impl World {
             let etags = [None, Some("stuck"), Some("stuck"), Some("stuck"), Some("moved")];
             return Mood::Stubborn(self.random.pick(&etags));
         }
-        if self.random.chance(30) {
+        if self.random.chance(self.renaming) {
             return Mood::Renamed(self.target(&request.key));
         }
         if self.random.chance(15) {
