@@ -194,6 +194,7 @@ impl Io {
             let (sequence, result) = build(&mut transaction, &state)?;
             let staged = transaction.finish();
             if staged.batch.0.is_empty() {
+                state.cache()?.apply(staged.change);
                 return Ok(result);
             }
             (Call::Commit { batch: staged.batch, transition, sequence }, staged.change, result)
