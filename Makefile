@@ -3,12 +3,12 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup build test lint format demo demo-drain bench soak sim sabotage endurance memcheck fuzz install clean
+.PHONY: help setup build test lint format demo demo-drain bench soak sim journal-sim sabotage endurance memcheck fuzz install clean
 
 help: ## Show this list
 	@printf 'Parsley: causal order for Kafka Streams\n\n'
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' \
-	  | while IFS=$$'\t' read -r name text; do printf '  make %-10s %s\n' "$$name" "$$text"; done
+	  | while IFS=$$'\t' read -r name text; do printf '  make %-11s %s\n' "$$name" "$$text"; done
 	@printf '\nThe first build compiles RocksDB, once: about 13 minutes on two cores. It is kept in\n'
 	@printf '$${XDG_CACHE_HOME:-~/.cache}/parsley/target, so a new checkout does not pay for it again.\n'
 
@@ -42,7 +42,10 @@ sim: setup ## Simulate worlds and judge them: make sim [SEEDS=0..1000000], or re
 soak: setup ## Break processes, brokers and clocks under load and judge: make soak [MINUTES=30] [SEED=n]
 	@scripts/soak.sh
 
-sabotage: setup ## Prove that the simulator and the tests catch small wrongs, one after the other
+journal-sim: setup ## The same for the mutation journal: make journal-sim [SEEDS=0..100000], or SEED=n
+	@scripts/journal-sim.sh
+
+sabotage: setup ## Prove that the simulators and the tests catch small wrongs, one after the other
 	@scripts/sabotage.sh
 
 endurance: setup ## Repeat opens, closes, fences, records and exits as often as docs/verification.md says

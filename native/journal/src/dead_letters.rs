@@ -27,16 +27,23 @@ async fn retried(io: &Io, sequence: u64) -> Result<u64, Refused> {
     if !is_dead_letter(&head) {
         return Err(wrong_row(&head, "only a dead letter can be retried"));
     }
-    let (new, intent) = io
+    let accepted = io
         .commit(Transition::Retry, |transaction, state| {
+            if state.reads().find_execution(sequence)?.as_ref() != Some(&head.execution) {
+                return Ok((None, None));
+            }
             let identity = state.terminal(&terminal_source(state, &head)?);
             let intent =
                 Intent { identity, retry_of: Some(sequence), created_at: state.now, ..head.intent.clone() };
             let new = transaction.enqueue(&intent, || first_client(state))?;
             dismiss(transaction, state, &head, &format!("retried as {new}").into())?;
-            Ok((Some(new), (new, intent)))
+            Ok((Some(new), Some((new, intent))))
         })
         .await?;
+    // Another call was faster with the same row.
+    let Some((new, intent)) = accepted else {
+        return Err(wrong_row(&find(io, sequence)?, "it has just changed"));
+    };
     announce(io, new, &intent.identity, &head.mutator());
     io.durable().await?;
     Ok(new)
@@ -60,8 +67,11 @@ async fn discarded(io: &Io, sequence: u64, note: &Arc<str>) -> Result<Option<Ide
     };
     let head = find(io, sequence)?;
     let way = Way::of(io, &head)?;
-    let refresh = io
+    let discarded = io
         .commit(Transition::Discard, |transaction, state| {
+            if state.reads().find_execution(sequence)?.as_ref() != Some(&head.execution) {
+                return Ok((None, None));
+            }
             let refresh = match way {
                 Way::DeadLetter => {
                     dismiss(transaction, state, &head, note)?;
@@ -76,9 +86,10 @@ async fn discarded(io: &Io, sequence: u64, note: &Arc<str>) -> Result<Option<Ide
                     Some(dismiss_answer(transaction, state, &head.subject(), &dismissal)?)
                 }
             };
-            Ok((Some(sequence), refresh))
+            Ok((Some(sequence), Some(refresh)))
         })
         .await?;
+    let Some(refresh) = discarded else { return Err(wrong_row(&find(io, sequence)?, "it has just changed")) };
     io.state().stalls.remove(&sequence);
     io.durable().await?;
     Ok(refresh)

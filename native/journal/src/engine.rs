@@ -159,22 +159,7 @@ impl Engine {
     /// Gives an operation up. It still ends with an outcome, after what is being written has been written.
     pub fn cancel(&mut self, task: TaskId) {
         let Some(entry) = self.tasks.get(&task) else { return };
-        let mut state = self.shared.lock();
-        if !state.cancelled.insert(task) {
-            return;
-        }
-        let state = &mut *state;
-        for (call, slot) in &mut state.slots {
-            if slot.task == task && slot.cancellable && slot.answer.is_none() {
-                slot.answer = Some(Answer::Cancelled);
-                state.actions.push_back(Action::Abandon(*call));
-                if let Some(waker) = slot.waker.take() {
-                    waker.wake();
-                }
-            }
-        }
-        // It may wait for a lock rather than for an answer.
-        state.locks.wake_all();
+        self.shared.lock().give_up(task);
         entry.waker.wake_by_ref();
     }
 

@@ -9,6 +9,7 @@ use crate::locks::{Guard, Lock, acquire};
 use crate::names::Transition;
 use crate::reads::JournalError;
 use crate::records::{Identity, Meta, Presence};
+use crate::sabotage;
 use crate::state::{Shared, Slot, State};
 use crate::transaction::Transaction;
 
@@ -110,7 +111,9 @@ impl Io {
 
     /// Makes a call that is felt outside: what led to it is made durable first.
     pub(crate) async fn act(&self, call: Call) -> Result<(CallId, Answer), Interrupt> {
-        self.durable().await?;
+        if !sabotage::is("act-before-sync") {
+            self.durable().await?;
+        }
         self.ask(call).await
     }
 
@@ -191,18 +194,22 @@ impl Io {
             let (sequence, result) = build(&mut transaction, &state)?;
             let staged = transaction.finish();
             if staged.batch.0.is_empty() {
+                state.cache()?.apply(staged.change);
                 return Ok(result);
             }
             (Call::Commit { batch: staged.batch, transition, sequence }, staged.change, result)
         };
         let (id, answer) = self.answer(call, false).await;
         let mut state = self.state();
-        if answer == Answer::Done {
+        // One that failed counts as well: it may be there, and what is built on it must not go out before it is durable.
+        if answer == Answer::Done || !sabotage::is("forget-a-failed-write") {
             state.written += 1;
+        }
+        if answer == Answer::Done {
             state.cache()?.apply(change);
             return Ok(result);
         }
-        state.stale = true;
+        state.stale = !sabotage::is("believe-the-cache-after-an-error");
         Err(interrupted(id, answer))
     }
 

@@ -12,6 +12,8 @@ mod checkpoint;
 mod dead_letters;
 pub mod engine;
 pub mod event;
+#[cfg(test)]
+mod fixture;
 pub mod inspect;
 mod io;
 pub mod keys;
@@ -29,6 +31,7 @@ pub mod report;
 mod routes;
 pub mod rows;
 pub mod rules;
+mod sabotage;
 mod settle;
 mod state;
 pub mod storage;

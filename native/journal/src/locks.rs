@@ -1,7 +1,7 @@
 //! Who holds what within the process: the turn to write, the one pass over everything, the checkpoint, and the lease of
 //! each lane. Waiters get their turn in the order in which they came.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::future::poll_fn;
 use std::sync::Arc;
 use std::task::{Poll, Waker};
@@ -11,7 +11,7 @@ use crate::records::Identity;
 use crate::state::Shared;
 
 /// Something that one operation at a time may hold.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Lock {
     /// The turn to build and write a transaction.
     Commit,
@@ -25,7 +25,8 @@ pub(crate) enum Lock {
 
 #[derive(Debug, Default)]
 pub(crate) struct Locks {
-    held: HashMap<Lock, Held>,
+    /// Ordered, so that the same operations wake in the same order.
+    held: BTreeMap<Lock, Held>,
 }
 
 #[derive(Debug)]

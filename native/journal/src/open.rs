@@ -314,7 +314,12 @@ fn generations_fit(mutation: &Mutation, execution: &Execution) -> Verdict {
         return Err(Rule::AttemptKept);
     }
     let acked = mutation.acked.iter().any(|(generation, _)| *generation == execution.generation);
-    if execution.phase.is_post_ack() && !acked {
+    let answered = execution.phase.is_post_ack() || execution.phase == Phase::Retired;
+    // An answer is written with the phase behind it, so one before that phase, or to another generation, is damage: going
+    // on from there would push after a receipt.
+    let misplaced =
+        mutation.acked.iter().any(|(generation, _)| !answered || *generation != execution.generation);
+    if (execution.phase.is_post_ack() && !acked) || misplaced {
         return Err(Rule::AckKept);
     }
     let Some((current, earlier)) = mutation.attempts.split_last() else { return Ok(()) };
@@ -344,3 +349,7 @@ fn judged_if(condition: bool, rule: Rule, key: &[u8]) -> Result<(), JournalError
 fn violation(rule: Rule, key: &[u8], what: &str) -> JournalError {
     Violation { rule, row: format!("{}{what}", describe(key)) }.into()
 }
+
+#[cfg(test)]
+#[path = "open/tests.rs"]
+mod tests;

@@ -10,13 +10,14 @@ use crate::locks::{Guard, Lock};
 use crate::names::FailureKind;
 use crate::records::Identity;
 use crate::report::{Blocked, DrainError, DrainErrorKind, IdentityReport, Outcome, Report};
+use crate::sabotage;
 use crate::visit::{Go, Kept, Visit};
 
 /// Drains one key: once, now, whatever its backoff.
 pub(crate) async fn drain_key(io: Io, key: Identity) -> Outcome {
     io.state().kept.insert(key.clone());
     let bound = io.state().known().allocated();
-    let mut visit = Visit::new(io.clone(), key.clone(), bound, false);
+    let mut visit = Visit::new(io.clone(), key.clone(), bound, sabotage::is("gate-a-keyed-drain"));
     let worked = keyed(&mut visit, &key).await;
     end(&io, vec![visit.report], worked, visit.kept).await
 }
@@ -66,7 +67,9 @@ async fn lease(visit: &mut Visit, key: &Identity) -> Result<Option<(Guard, Ident
     let at = io.state().terminal(&at);
     lease.work_on(&at);
     let mut state = io.state();
-    if let Some(owner) = state.cache()?.owners.get(&at.namespace).copied() {
+    if let Some(owner) = state.cache()?.owners.get(&at.namespace).copied()
+        && !sabotage::is("overtake-in-the-lane")
+    {
         let owned = state.reads().intent(owner)?.identity;
         if state.terminal(&owned) != at {
             visit.report.blocked = Some(Blocked::Owner { sequence: owner });
@@ -100,9 +103,15 @@ async fn everything(io: &Io) -> Result<(Vec<IdentityReport>, Result<(), Interrup
     while let Some((lane, result)) = ended.next().await {
         reports.extend(lane);
         if let Err(interrupt) = result {
-            // Only what ends the whole pass comes here.
-            worked = Err(interrupt);
-            break;
+            // Only what ends the whole pass comes here. The other lanes are not dropped but given up: a transaction that
+            // one of them is writing is finished first, or nobody would know that it was written.
+            io.state().give_up(io.task);
+            if worked.is_ok() || matches!(interrupt, Interrupt::Fatal(_)) {
+                worked = Err(interrupt);
+            }
+            if sabotage::is("drop-a-lane-under-its-write") {
+                break;
+            }
         }
     }
     Ok((reports, worked))
@@ -129,7 +138,7 @@ fn plan(state: &crate::state::State) -> Result<Vec<Vec<Identity>>, Interrupt> {
     // Other identities of an owned lane wait for the next pass, even if the owner retires in this one.
     let mut places: BTreeMap<Arc<str>, usize> = BTreeMap::new();
     for (_, identity) in by_age {
-        if owners.contains_key(&identity.namespace) {
+        if owners.contains_key(&identity.namespace) && !sabotage::is("overtake-in-the-lane") {
             continue;
         }
         let place = *places.entry(identity.namespace.clone()).or_insert_with(|| {
@@ -172,6 +181,9 @@ async fn drain_lane(io: Io, lane: Vec<Identity>, bound: u64) -> (Vec<IdentityRep
 
 async fn due(visit: &mut Visit, key: &Identity) -> Result<(), Interrupt> {
     let Some((lease, at)) = lease(visit, key).await? else { return Ok(()) };
+    if sabotage::is("gate-after-the-resolver") {
+        visit.io.key_of(&at).await?;
+    }
     // The gate comes before the resolver: what is not due costs no call.
     let Some(head) = visit.choose(&at)? else { return Ok(()) };
     if !visit.is_due(&head).await? {

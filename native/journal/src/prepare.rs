@@ -10,6 +10,7 @@ use crate::names::{Disposition, FailureKind, Phase, Transition, detail};
 use crate::records::{Attempt, Client, Effect, EffectTarget, Execution, Identity, Meta, Presence};
 use crate::report::Blocked;
 use crate::rules::Cause;
+use crate::sabotage;
 use crate::visit::{Go, Head, Visit};
 
 /// Rounds after which a base that keeps changing is given up.
@@ -198,9 +199,22 @@ impl Visit {
             Ok(precondition) => precondition,
             Err(failed) => return self.park_selector(head, &failed).await,
         };
+        let targets = self.effects_once_more(&key, head).await?;
         let (ready, attempt) =
-            self.freeze(Transition::T9, &key, head, (theirs, mine, precondition), Vec::new()).await?;
+            self.freeze(Transition::T9, &key, head, (theirs, mine, precondition), targets).await?;
         self.push(at, &ready, attempt).await
+    }
+
+    /// None: effects are captured once, before the first push.
+    async fn effects_once_more(&self, key: &Identity, head: &Head) -> Result<Vec<EffectTarget>, Interrupt> {
+        if !sabotage::is("effects-once-more") {
+            return Ok(Vec::new());
+        }
+        let stales = Call::Stales { sequence: head.sequence, key: key.clone(), mutator: head.mutator() };
+        match self.io.ask(stales).await? {
+            (_, Answer::Stales { keys, namespaces }) => Ok(normalized(keys, namespaces)),
+            _ => Ok(Vec::new()),
+        }
     }
 
     /// T10: the server's value stands, and nothing here has had an effect.

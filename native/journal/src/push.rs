@@ -7,6 +7,7 @@ use crate::names::{AliasState, FailureKind, PendingState, Phase, Transition, det
 use crate::records::{Ack, Alias, Attempt, Conflict, Execution, Identity, Meta, Presence};
 use crate::report::Blocked;
 use crate::rules::Cause;
+use crate::sabotage;
 use crate::state::State;
 use crate::transaction::Failed;
 use crate::visit::{Go, Head, Visit};
@@ -44,19 +45,13 @@ impl Visit {
         let Execution { generation, attempt: pushed, .. } = head.execution;
         let kind = EventKind::Attempted { generation, attempt: pushed + 1 };
         self.io.state().emit(Some(head.sequence), Some(&attempt.identity), kind);
-        let request = PushRequest {
-            key: attempt.identity.clone(),
-            client: self.io.state().config.client.clone(),
-            sequence: head.sequence,
-            generation,
-            retired_through: attempt.retired_through,
-            idempotency_key: attempt.idempotency_key.clone(),
-            codec_version: attempt.codec_version,
-            base: attempt.base.clone(),
-            mine: attempt.mine.clone(),
-            base_meta: attempt.precondition.clone(),
+        let request = self.request(head, &attempt);
+        let (call, answer) = match self.io.act(Call::Push(Box::new(request))).await {
+            Err(Interrupt::Cancelled) if sabotage::is("note-a-cancelled-push") => {
+                return self.failed(head, &attempt.identity, "cancelled").await;
+            }
+            answered => answered?,
         };
-        let (call, answer) = self.io.act(Call::Push(Box::new(request))).await?;
         self.report.pushes += 1;
         match answer {
             Answer::Accepted(accepted) => self.accepted(head, &attempt, accepted).await,
@@ -67,6 +62,26 @@ impl Visit {
                 self.park_pushed(head, &failed, false).await
             }
             other => self.failed(head, &attempt.identity, &thrown(call, other).message).await,
+        }
+    }
+
+    /// A generation as it is pushed, the same each time.
+    pub(crate) fn request(&self, head: &Head, attempt: &Attempt) -> PushRequest {
+        let mut idempotency_key = attempt.idempotency_key.clone();
+        if sabotage::is("new-key-on-resend") && head.execution.attempt > 0 {
+            idempotency_key = format!("{idempotency_key}.{}", head.execution.attempt).into();
+        }
+        PushRequest {
+            key: attempt.identity.clone(),
+            client: self.io.state().config.client.clone(),
+            sequence: head.sequence,
+            generation: head.execution.generation,
+            retired_through: attempt.retired_through,
+            idempotency_key,
+            codec_version: attempt.codec_version,
+            base: attempt.base.clone(),
+            mine: attempt.mine.clone(),
+            base_meta: attempt.precondition.clone(),
         }
     }
 
@@ -146,7 +161,10 @@ impl Visit {
         let (received_at, unchanged) = {
             let state = self.io.state();
             let conflict = Conflict { meta: meta.clone(), received_at: state.now };
-            (state.now, equal_conflicts(&state, sequence, generation, &conflict)? >= EQUAL_CONFLICTS_MAX)
+            (state.now, {
+                let equal = equal_conflicts(&state, sequence, generation, &conflict)?;
+                equal >= EQUAL_CONFLICTS_MAX && !sabotage::is("never-enough-conflicts")
+            })
         };
         let identity = attempt.identity.clone();
         let receipt = Attempt { conflict: Some(Conflict { meta: meta.clone(), received_at }), ..attempt };
@@ -189,8 +207,9 @@ impl Visit {
             let to = target.map_or_else(String::new, |target| target.to_string());
             let message = format!("the server answered that {source} is {to}");
             let failed = Failed { kind: FailureKind::Protocol, detail, message: &message };
+            let went = self.park_pushed(head, &failed, true).await?;
             self.io.state().seen_targets.remove(&(sequence, generation));
-            return self.park_pushed(head, &failed, true).await;
+            return Ok(went);
         }
         let present = accepted.value != Presence::Absent;
         self.io
@@ -265,6 +284,9 @@ fn admit(
     target: Option<&Identity>,
 ) -> Admission {
     let Some(target) = target.filter(|target| *target != source) else { return Admission::NoEdge };
+    // Also of an answer that is against another rule: it may not become durable, and the push is answered again.
+    let seen = state.seen_targets.entry(generation).or_insert_with(|| target.clone());
+    let differs = seen != target && !sabotage::is("forget-a-seen-target");
     if target.namespace != source.namespace {
         return Admission::Violation(detail::ALIAS_CROSS_NAMESPACE);
     }
@@ -275,8 +297,7 @@ fn admit(
     if routes.leads_to(target, source) {
         return Admission::Violation(detail::ALIAS_CYCLE);
     }
-    let seen = state.seen_targets.entry(generation).or_insert_with(|| target.clone());
-    if seen != target {
+    if differs {
         return Admission::Violation(detail::ALIAS_RETRY_TARGET_MISMATCH);
     }
     Admission::Edge(target.clone())

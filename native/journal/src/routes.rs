@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::names::AliasState;
 use crate::records::{Alias, Identity};
+use crate::sabotage;
 
 /// All aliases of a journal. They are never deleted, and few: one for each identity that the server has renamed.
 #[derive(Clone, Debug, Default)]
@@ -34,7 +35,9 @@ impl Routes {
 
     /// The end of the route from `identity`.
     pub(crate) fn terminal<'a>(&'a self, identity: &'a Identity) -> &'a Identity {
-        self.follow(identity, |alias| alias.state == AliasState::Active)
+        self.follow(identity, |alias| {
+            alias.state == AliasState::Active || sabotage::is("route-a-pending-alias")
+        })
     }
 
     /// The end of the route from `identity`, as it will be once mutation `sequence` has retired.

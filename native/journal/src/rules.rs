@@ -4,6 +4,7 @@
 
 use crate::names::{AliasState, Disposition, FailureKind, Phase, TombstoneState, named};
 use crate::records::{Ack, Alias, Client, Effect, Execution, Tombstone};
+use crate::sabotage;
 
 named! {
     /// A rule that rows and changes of rows keep.
@@ -160,6 +161,7 @@ pub(crate) fn edge_is_known(old: &Execution, new: &Execution, cause: Cause) -> V
         | (Ready, Parked, Cause::Failure(Identity | Codec))
         | (RefreshRequired, Parked, Cause::Failure(Identity | Codec | Conflict)) => kept,
         (_, Retired, Cause::Mask) => old.phase.is_pre_ack() && !old.owns_lane() && kept,
+        (Acked | EffectsPending, Parked, _) if sabotage::is("park-after-the-answer") => kept,
         (Acked | EffectsPending, Retired, Cause::Dismissal) | (Unprepared, Parked, Cause::Dismissal) => {
             kept && dismissed
         }

@@ -10,6 +10,7 @@ use crate::records::{
 };
 use crate::report::Blocked;
 use crate::rules::Cause;
+use crate::sabotage;
 use crate::state::State;
 use crate::transaction::{Subject, Transaction};
 use crate::visit::{Go, Head, Visit};
@@ -18,6 +19,10 @@ impl Visit {
     /// T6, and then the effects.
     pub(crate) async fn adopt(&mut self, at: &Identity, head: &Head) -> Result<Go, Interrupt> {
         let ack = self.ack(head)?;
+        if sabotage::is("push-after-the-receipt") {
+            let request = self.request(head, &self.attempt(head)?);
+            self.io.act(Call::Push(Box::new(request))).await?;
+        }
         let Some(key) = self.adoption_key(at, head, &ack).await? else { return Ok(Go::Stop) };
         let sequence = head.sequence;
         let generation = head.execution.generation;

@@ -14,6 +14,7 @@ use crate::locks::Locks;
 use crate::open::open;
 use crate::reads::{JournalError, Reads};
 use crate::records::Identity;
+use crate::sabotage;
 use crate::storage::Rows;
 
 /// How a journal's engine works.
@@ -61,12 +62,15 @@ pub(crate) struct State {
     pub(crate) actions: VecDeque<Action>,
     pub(crate) slots: HashMap<CallId, Slot>,
     pub(crate) cancelled: HashSet<TaskId>,
-    /// Transactions written, and how many of them are durable.
+    /// Transactions that may have been written, and how many of them are durable.
     pub(crate) written: u64,
     pub(crate) synced: u64,
     /// Events of transactions that are not durable yet.
     waiting: VecDeque<(u64, Event)>,
     next_call: u64,
+    /// What heads have drawn, which nobody may keep.
+    #[cfg(feature = "sabotage")]
+    pub(crate) jitters: HashMap<(u64, u32), u64>,
 }
 
 impl State {
@@ -84,10 +88,13 @@ impl State {
             actions: VecDeque::new(),
             slots: HashMap::new(),
             cancelled: HashSet::new(),
-            written: 0,
+            // What a process that died had written is there and may not be durable.
+            written: 1,
             synced: 0,
             waiting: VecDeque::new(),
             next_call: 0,
+            #[cfg(feature = "sabotage")]
+            jitters: HashMap::new(),
         }
     }
 
@@ -119,6 +126,28 @@ impl State {
         CallId(self.next_call)
     }
 
+    /// Gives an operation up: its calls that can be given up are answered, and it makes no more of them.
+    pub(crate) fn give_up(&mut self, task: TaskId) {
+        if !self.cancelled.insert(task) {
+            return;
+        }
+        let mut abandoned = Vec::new();
+        for (call, slot) in &mut self.slots {
+            if slot.task == task && slot.cancellable && slot.answer.is_none() {
+                slot.answer = Some(Answer::Cancelled);
+                abandoned.push(*call);
+                if let Some(waker) = slot.waker.take() {
+                    waker.wake();
+                }
+            }
+        }
+        // In the order in which they were made, so that the same operations give the same actions.
+        abandoned.sort_unstable();
+        self.actions.extend(abandoned.into_iter().map(Action::Abandon));
+        // It may wait for a lock rather than for an answer.
+        self.locks.wake_all();
+    }
+
     /// Tells of something as soon as what was written so far is durable.
     pub(crate) fn emit(&mut self, sequence: Option<u64>, identity: Option<&Identity>, kind: EventKind) {
         let event = Event { at: self.now, sequence, identity: identity.cloned(), kind };
@@ -128,7 +157,10 @@ impl State {
 
     /// Hands out the events of what is durable by now.
     pub(crate) fn release_events(&mut self) {
-        while let Some((_, event)) = self.waiting.pop_front_if(|(written, _)| *written <= self.synced) {
+        let early = sabotage::is("tell-before-it-is-durable");
+        while let Some((_, event)) =
+            self.waiting.pop_front_if(|(written, _)| early || *written <= self.synced)
+        {
             self.actions.push_back(Action::Emit(event));
         }
     }

@@ -14,6 +14,7 @@ use crate::names::{FailureKind, PendingState, Phase, Transition};
 use crate::records::{Attempt, Execution, Identity, Intent};
 use crate::report::{Blocked, IdentityReport};
 use crate::rules::Cause;
+use crate::sabotage;
 use crate::transaction::{Failed, Subject};
 
 /// The mutation at the head of an identity.
@@ -142,6 +143,7 @@ impl Visit {
     pub(crate) fn choose(&mut self, at: &Identity) -> Result<Option<Head>, Interrupt> {
         let mut state = self.io.state();
         let owner = state.cache()?.owners.get(&at.namespace).copied();
+        let owner = owner.filter(|_| !sabotage::is("overtake-in-the-lane"));
         let state = &*state;
         let sequence = if let Some(owner) = owner {
             let intent = state.reads().intent(owner)?;
@@ -159,7 +161,7 @@ impl Visit {
                     lowest = Some(lowest.map_or(first, |lowest| lowest.min(first)));
                 }
             }
-            match lowest.filter(|sequence| *sequence <= self.bound) {
+            match lowest.filter(|sequence| *sequence <= self.bound || sabotage::is("chase-later-intents")) {
                 Some(sequence) => sequence,
                 None => return Ok(None),
             }
@@ -185,13 +187,27 @@ impl Visit {
             return Ok(true);
         }
         self.drawn.insert(head.sequence);
-        let jitter = self.io.draw(backoff::window_ms(count)).await?;
+        let jitter = self.jitter((head.sequence, count)).await?;
         let eligible_at = since.saturating_add(i64::try_from(jitter).unwrap_or(i64::MAX));
         if now >= eligible_at {
             return Ok(true);
         }
         self.report.blocked = Some(Blocked::Backoff { sequence: head.sequence, eligible_at });
         Ok(false)
+    }
+
+    /// Draws the wait of a head after so many failures.
+    async fn jitter(&self, of: (u64, u32)) -> Result<u64, Interrupt> {
+        #[cfg(feature = "sabotage")]
+        if let Some(jitter) = self.io.state().jitters.get(&of) {
+            return Ok(*jitter);
+        }
+        let jitter = self.io.draw(backoff::window_ms(of.1)).await?;
+        #[cfg(feature = "sabotage")]
+        if sabotage::is("keep-the-jitter") {
+            self.io.state().jitters.insert(of, jitter);
+        }
+        Ok(jitter)
     }
 
     /// Looks for the key that a generation was frozen with, which may have become the source of an alias.
@@ -231,8 +247,9 @@ impl Visit {
             Phase::Ready => old.attempt > 0,
             _ => false,
         };
-        let remote_outcome_unknown =
-            may_be_applied && matches!(kind, FailureKind::Identity | FailureKind::Codec);
+        let remote_outcome_unknown = may_be_applied
+            && !sabotage::is("forget-that-it-was-pushed")
+            && matches!(kind, FailureKind::Identity | FailureKind::Codec);
         let parked = Execution { remote_outcome_unknown, ..old.clone() };
         self.park_as(Transition::T11, head, parked, &Failed { kind, detail, message }, None).await
     }
@@ -278,6 +295,10 @@ impl Visit {
         detail: &str,
         thrown: Thrown,
     ) -> Result<(), Interrupt> {
+        if sabotage::is("park-after-the-answer") {
+            self.park(head, kind, detail, &thrown.message).await?;
+            return Ok(());
+        }
         let sequence = head.sequence;
         let generation = head.execution.generation;
         let failed = Failed { kind, detail, message: &thrown.message };

@@ -9,14 +9,15 @@ mod judge;
 mod log;
 mod process;
 mod random;
+pub mod runner;
 mod set;
 mod trace;
 mod wire;
 mod world;
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
-
 pub use judge::{Rule, Violation};
+pub use random::Random;
+pub use trace::Trace;
 use world::World;
 
 /// What came of one run.
@@ -42,15 +43,10 @@ pub fn tell(seed: u64) -> Outcome {
 
 fn go(seed: u64, with_lines: bool) -> Outcome {
     let mut world = World::new(seed, with_lines);
-    let violation = match catch_unwind(AssertUnwindSafe(|| world.run())) {
+    let violation = match runner::guarded(|| world.run()) {
         Ok(judged) => judged.err(),
-        Err(panic) => Some(Violation { rule: Rule::NoFailure, what: format!("panic: {}", words(&*panic)) }),
+        Err(panic) => Some(Violation { rule: Rule::NoFailure, what: panic }),
     };
     let (lines, digest) = world.trace.end();
     Outcome { violation, digest, lines }
-}
-
-fn words(panic: &(dyn std::any::Any + Send)) -> String {
-    let text = panic.downcast_ref::<&str>().map(ToString::to_string);
-    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "without words".to_owned())
 }

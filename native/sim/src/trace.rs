@@ -2,18 +2,19 @@
 
 /// The story of one run.
 #[derive(Debug)]
-pub(crate) struct Trace {
+pub struct Trace {
     lines: Option<Vec<String>>,
     digest: u64,
 }
 
 impl Trace {
-    pub(crate) fn new(with_lines: bool) -> Self {
+    /// Nothing has happened. Keeps its lines only if asked to.
+    pub fn new(with_lines: bool) -> Self {
         Self { lines: with_lines.then(Vec::new), digest: 0xcbf2_9ce4_8422_2325 }
     }
 
     /// Tells one event: the numbers that it is made of, and its words.
-    pub(crate) fn tell(&mut self, kind: char, numbers: [usize; 2], words: impl FnOnce() -> String) {
+    pub fn tell(&mut self, kind: char, numbers: [usize; 2], words: impl FnOnce() -> String) {
         for number in [u64::from(u32::from(kind)), numbers[0] as u64, numbers[1] as u64] {
             self.digest = (self.digest ^ number).wrapping_mul(0x0000_0100_0000_01b3).rotate_left(23);
         }
@@ -23,14 +24,14 @@ impl Trace {
     }
 
     /// Words without an event.
-    pub(crate) fn say(&mut self, words: impl FnOnce() -> String) {
+    pub fn say(&mut self, words: impl FnOnce() -> String) {
         if let Some(lines) = &mut self.lines {
             lines.push(words());
         }
     }
 
     /// The lines told, none if they were not asked for, and the digest of the events.
-    pub(crate) fn end(self) -> (Vec<String>, u64) {
+    pub fn end(self) -> (Vec<String>, u64) {
         (self.lines.unwrap_or_default(), self.digest)
     }
 }

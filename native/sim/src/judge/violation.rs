@@ -38,6 +38,12 @@ pub enum Rule {
     NoFailure,
 }
 
+impl std::fmt::Display for Violation {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:?} is broken: {}", self.rule, self.what)
+    }
+}
+
 impl Violation {
     pub(crate) fn new(rule: Rule, what: impl Into<String>) -> Self {
         Self { rule, what: what.into() }
