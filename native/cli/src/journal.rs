@@ -22,9 +22,7 @@ pub(crate) fn command<'a>(words: &[&'a str]) -> Option<(Command<'a>, bool)> {
         ["show", _, sequence] => Command::Show(Some(sequence.parse().ok()?)),
         ["dead", _] => Command::Dead,
         ["retry", _, sequence] => Command::Retry(sequence.parse().ok()?),
-        ["discard", _, sequence, "--why", why] => {
-            Command::Discard { sequence: sequence.parse().ok()?, why }
-        }
+        ["discard", _, sequence, "--why", why] => Command::Discard { sequence: sequence.parse().ok()?, why },
         _ => return None,
     };
     Some((command, json))

@@ -132,7 +132,8 @@ fn run(arguments: &[OsString], answers: &mut Answers<'_>) -> Result<(), Failure>
 }
 
 fn help(answers: &mut Answers<'_>) -> Result<(), Failure> {
-    let about = "Shows what Parsley's engines decide, what its formats say, and what a journal of mutations holds.";
+    let about =
+        "Shows what Parsley's engines decide, what its formats say, and what a journal of mutations holds.";
     Ok(write!(answers.0, "{about}\n\nUsage:\n{USAGE}{HELP}")?)
 }
 

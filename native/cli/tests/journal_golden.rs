@@ -17,7 +17,9 @@ fn fits(answer: &Value, expected: &Value) -> bool {
         (Value::Object(answer), Value::Object(expected)) => {
             answer.len() == expected.len()
                 && expected.iter().all(|(name, value)| match answer.get(name) {
-                    Some(text) if matches!(name.as_str(), "message" | "why") && value == "*" => text.is_string(),
+                    Some(text) if matches!(name.as_str(), "message" | "why") && value == "*" => {
+                        text.is_string()
+                    }
                     Some(answer) => fits(answer, value),
                     None => false,
                 })
@@ -31,7 +33,8 @@ fn fits(answer: &Value, expected: &Value) -> bool {
 
 fn difference(scenario: &Path) -> Option<String> {
     let path = scenario.to_str().expect("the path is UTF-8");
-    let expected = fs::read_to_string(scenario.with_extension("expected")).expect("expectations are beside it");
+    let expected =
+        fs::read_to_string(scenario.with_extension("expected")).expect("expectations are beside it");
     let (expected, run) = match expected.strip_prefix("# without --commits\n") {
         Some(expected) => (expected, common::run(&["journal", "replay", path])),
         None => (&*expected, common::run(&["journal", "replay", "--commits", path])),

@@ -5,7 +5,7 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 
 use bytes::Bytes;
 use jni::jni_str;
-use parsley_journal::action::{Action, Answer, Call, CallId};
+use parsley_journal::action::{Action, Answer, Call};
 use parsley_journal::engine::Engine;
 use parsley_journal::keys::KeyRange;
 use parsley_journal::storage::{Batch, RowVisitor, Rows, Storage, StorageError};

@@ -105,7 +105,8 @@ impl JournalDirectory {
                             "neither a retry nor a discard asks for {other:?}"
                         ))),
                     };
-                    let answer = done.map_or_else(|error| Answer::Threw(error.to_string()), |()| Answer::Done);
+                    let answer =
+                        done.map_or_else(|error| Answer::Threw(error.to_string()), |()| Answer::Done);
                     self.engine.answer(id, answer);
                 }
                 Action::Emit(_) | Action::Poison { .. } | Action::Abandon(_) => {}

@@ -33,7 +33,12 @@ pub(crate) enum Failure {
 }
 
 /// Does a command.
-pub(crate) fn run(directory: &Path, command: &Command<'_>, json: bool, out: &mut impl Write) -> Result<(), Failure> {
+pub(crate) fn run(
+    directory: &Path,
+    command: &Command<'_>,
+    json: bool,
+    out: &mut impl Write,
+) -> Result<(), Failure> {
     match command {
         Command::Ls => ls(&JournalDirectory::look_at(directory)?, json, out),
         Command::Show(sequence) => show(&JournalDirectory::look_at(directory)?, *sequence, out),
@@ -59,7 +64,11 @@ pub(crate) fn run(directory: &Path, command: &Command<'_>, json: bool, out: &mut
 }
 
 fn tell(json: bool, line: &Value, words: &str, out: &mut impl Write) -> Result<(), Failure> {
-    if json { writeln!(out, "{line}")? } else { writeln!(out, "{words}")? }
+    if json {
+        writeln!(out, "{line}")?
+    } else {
+        writeln!(out, "{words}")?
+    }
     Ok(())
 }
 

@@ -36,7 +36,7 @@ import java.util.function.Consumer;
  *
  * <p>Every method throws {@link StoreClosedException} once the store is closed.
  */
-public final class MutationStore<K extends Key, V> implements AutoCloseable {
+public final class MutationStore<K extends Key, V> implements Drainable, AutoCloseable {
 
   private final Ports<K, V> ports;
   private final JournalDriver driver;
@@ -114,6 +114,7 @@ public final class MutationStore<K extends Key, V> implements AutoCloseable {
    * Drains everything that is due, lanes side by side. One such pass at a time; others wait. Ends as
    * {@link #drain} does, but failures are in the report and not thrown.
    */
+  @Override
   public CompletableFuture<Report> drainAll() {
     return drained(Operations.drainAll());
   }
@@ -124,6 +125,7 @@ public final class MutationStore<K extends Key, V> implements AutoCloseable {
   }
 
   /** All pending mutations, by sequence. */
+  @Override
   public List<PendingRow> pendingWrites() {
     return inspection.pendingWrites();
   }
@@ -163,6 +165,7 @@ public final class MutationStore<K extends Key, V> implements AutoCloseable {
    * Listens to what happens from now on. A listener that is more than 64 events behind loses the
    * oldest; it is called with one event at a time.
    */
+  @Override
   public Subscription events(Consumer<? super Event> listener) {
     return driver.events().listen(listener, driver::later);
   }
