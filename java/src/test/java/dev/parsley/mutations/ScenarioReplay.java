@@ -6,9 +6,6 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.parsley.mutations.internal.CommitHook;
 import dev.parsley.mutations.internal.JournalRows;
 import java.nio.file.Path;
-import java.time.Clock;
-import java.time.Instant;
-import java.time.ZoneOffset;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CancellationException;
@@ -24,7 +21,6 @@ final class ScenarioReplay implements CommitHook, AutoCloseable {
   private final List<JsonNode> output = new ArrayList<>();
   private final ScriptedPorts ports = new ScriptedPorts(output::add);
   private MutationStore<Identity, String> store;
-  private long now;
   private long commits;
   private long killAt;
   private boolean killBefore;
@@ -38,28 +34,7 @@ final class ScenarioReplay implements CommitHook, AutoCloseable {
     }
   }
 
-  private final Clock clock =
-      new Clock() {
-        @Override
-        public ZoneOffset getZone() {
-          return ZoneOffset.UTC;
-        }
-
-        @Override
-        public Clock withZone(java.time.ZoneId zone) {
-          return this;
-        }
-
-        @Override
-        public Instant instant() {
-          return Instant.ofEpochMilli(now);
-        }
-
-        @Override
-        public long millis() {
-          return now;
-        }
-      };
+  private final SetClock clock = new SetClock();
 
   ScenarioReplay(Path directory) {
     this.directory = directory;
@@ -121,7 +96,7 @@ final class ScenarioReplay implements CommitHook, AutoCloseable {
         close();
         break;
       case "clock":
-        now = line.get("now").asLong();
+        clock.now = line.get("now").asLong();
         break;
       case "kill":
         killAt = line.get("commit").asLong();
