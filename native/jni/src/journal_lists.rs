@@ -30,7 +30,7 @@
 //! ```
 
 use parsley_journal::action::CallId;
-use parsley_journal::inspect::{DeadLetter, Dump, LaneRow, PendingRow};
+use parsley_journal::inspect::{DeadLetter, Dump, LaneRow, PendingRow, Stall};
 use parsley_journal::records::{EffectTarget, Failure};
 use parsley_journal::report::{
     Blocked, DrainError, DrainErrorKind, IdentityReport, Outcome, RefusedKind, Report,
@@ -114,7 +114,7 @@ fn identity_report(to: &mut Writer, report: &IdentityReport) {
 pub(crate) fn pending(to: &mut Writer, rows: &[PendingRow]) {
     to.list(rows, |to, row| {
         to.identity(&row.key).long(row.sequence).text(&row.mutator).text(row.state.name());
-        to.int(row.attempt).signed_long(row.created_at).text_or_none(row.stall.map(|stall| stall.name()));
+        to.int(row.attempt).signed_long(row.created_at).text_or_none(row.stall.map(Stall::name));
     });
 }
 

@@ -1,8 +1,8 @@
 package dev.parsley.mutations;
 
 /**
- * Makes bytes of values and values of bytes, for as long as a journal holds them. May be called from
- * several threads at once.
+ * Makes bytes of values and values of bytes, for as long as a journal holds them. May be called
+ * from several threads at once.
  */
 public interface Codec<T> {
 

@@ -12,11 +12,12 @@ import java.util.function.Consumer;
 import java.util.regex.Pattern;
 
 /**
- * Drains stores again when that is due: after a failed push without new input, after a restart in the
- * middle of a backoff, after a mutation was accepted. It keeps nothing durable, the journals are the
- * truth. Passes over one store come one after the other.
+ * Drains stores again when that is due: after a failed push without new input, after a restart in
+ * the middle of a backoff, after a mutation was accepted. It keeps nothing durable, the journals
+ * are the truth. Passes over one store come one after the other.
  *
- * <p>Any thread may use it. Never wait for a pass in a callback of a store: it would wait for itself.
+ * <p>Any thread may use it. Never wait for a pass in a callback of a store: it would wait for
+ * itself.
  */
 public final class Coordinator implements AutoCloseable {
 
@@ -50,16 +51,15 @@ public final class Coordinator implements AutoCloseable {
    * Registers a store. Nothing is drained yet: see {@link #watch} and {@link #reconcile}.
    *
    * @param name the same after a restart: 1 to 64 letters, digits, dots, underscores and dashes
-   * @throws IllegalArgumentException when the name is none or taken, the store is registered already,
-   *     or the alarm can't observe the constraints
+   * @throws IllegalArgumentException when the name is none or taken, the store is registered
+   *     already, or the alarm can't observe the constraints
    */
   public void register(
       String name, MutationStore<?, ?> store, Constraints constraints, DrainPolicy policy) {
     add(name, store, constraints, policy);
   }
 
-  synchronized void add(
-      String name, Drainable store, Constraints constraints, DrainPolicy policy) {
+  synchronized void add(String name, Drainable store, Constraints constraints, DrainPolicy policy) {
     if (!NAME.matcher(name).matches()) {
       throw new IllegalArgumentException("'" + name + "' does not match " + NAME.pattern());
     }

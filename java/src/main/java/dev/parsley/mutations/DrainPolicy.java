@@ -16,8 +16,8 @@ public record DrainPolicy(
     Duration firstDelay, double multiplier, Duration maxDelay, boolean drainOnEnqueue) {
 
   /**
-   * 30 seconds, doubled up to an hour, drained on enqueue. No wait is shorter than the journal's own
-   * backoff after as many tries can be.
+   * 30 seconds, doubled up to an hour, drained on enqueue. No wait is shorter than the journal's
+   * own backoff after as many tries can be.
    */
   public static final DrainPolicy DEFAULT =
       new DrainPolicy(Duration.ofSeconds(30), 2, Duration.ofHours(1), true);

@@ -5,8 +5,8 @@ package dev.parsley.mutations;
  *
  * @param at when, in milliseconds of the Unix epoch
  * @param sequence the mutation; 0 for the checkpoint
- * @param identity where it was enqueued, later where its generation is pushed, never rewritten by an
- *     alias; null for the checkpoint
+ * @param identity where it was enqueued, later where its generation is pushed, never rewritten by
+ *     an alias; null for the checkpoint
  * @param what what happened
  */
 public record Event(long at, long sequence, Identity identity, What what) {

@@ -1,8 +1,8 @@
 package dev.parsley.mutations;
 
 /**
- * A key of the application's. Its durable identity is exactly its two texts, compared verbatim: class,
- * {@code equals} and {@code hashCode} do not count. Immutable.
+ * A key of the application's. Its durable identity is exactly its two texts, compared verbatim:
+ * class, {@code equals} and {@code hashCode} do not count. Immutable.
  */
 public interface Key {
 

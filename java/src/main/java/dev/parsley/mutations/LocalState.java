@@ -1,8 +1,8 @@
 package dev.parsley.mutations;
 
 /**
- * The application's own copy of what the server has. All of it must be idempotent: after a crash it is
- * done again. Called on the store's executor.
+ * The application's own copy of what the server has. All of it must be idempotent: after a crash it
+ * is done again. Called on the store's executor.
  */
 public interface LocalState<K extends Key, V> {
 

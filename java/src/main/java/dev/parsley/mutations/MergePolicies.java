@@ -22,8 +22,8 @@ public final class MergePolicies {
   }
 
   /**
-   * The value that was written last stands, the server's where both were written at once. No value has
-   * no time and is older than any: a deletion gives way to a change on the other side.
+   * The value that was written last stands, the server's where both were written at once. No value
+   * has no time and is older than any: a deletion gives way to a change on the other side.
    *
    * @param writtenAt when a value was written, on a clock that both sides share
    */

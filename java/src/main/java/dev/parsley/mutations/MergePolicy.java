@@ -1,8 +1,8 @@
 package dev.parsley.mutations;
 
 /**
- * What is done about conflicts; {@link MergePolicies} has the usual ones. Without one the server wins.
- * Pure: it may be asked again for the same conflict. Values are null where there is none.
+ * What is done about conflicts; {@link MergePolicies} has the usual ones. Without one the server
+ * wins. Pure: it may be asked again for the same conflict. Values are null where there is none.
  */
 @FunctionalInterface
 public interface MergePolicy<K extends Key, V> {

@@ -1,9 +1,9 @@
 package dev.parsley.mutations;
 
 /**
- * The other side. It must give the same answer to the same idempotency key, and reads begun after the
- * answer to a deletion must see it. Called on the store's executor, from several threads at once for
- * different namespaces; the thread is interrupted when the drain is cancelled.
+ * The other side. It must give the same answer to the same idempotency key, and reads begun after
+ * the answer to a deletion must see it. Called on the store's executor, from several threads at
+ * once for different namespaces; the thread is interrupted when the drain is cancelled.
  */
 public interface MutationServer<K extends Key, V> {
 

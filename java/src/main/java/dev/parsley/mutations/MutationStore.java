@@ -30,9 +30,10 @@ import java.util.function.Consumer;
  * {@link #close} and waiting for a drain.
  *
  * <p>{@link #mutate}, {@link #retry} and {@link #discard} block until they are durable, and do what
- * little they need of the application (a codec, the resolver where an alias leads) on their caller's
- * thread. Drains are done on the executor: one task for each callback that can go on, none of which
- * ever waits for another, so an executor of any size will do. Listeners are called there too.
+ * little they need of the application (a codec, the resolver where an alias leads) on their
+ * caller's thread. Drains are done on the executor: one task for each callback that can go on, none
+ * of which ever waits for another, so an executor of any size will do. Listeners are called there
+ * too.
  *
  * <p>Every method throws {@link StoreClosedException} once the store is closed.
  */
@@ -99,11 +100,11 @@ public final class MutationStore<K extends Key, V> implements Drainable, AutoClo
   /**
    * Drains one key: pushes its mutations in order, each at most once, whatever their backoff.
    *
-   * <p>A push that fails is no error: the report says so, and the next drain goes on. Cancelling the
-   * future cancels the drain: the callback that runs is interrupted, and what is durable stays. The
-   * future ends with a {@link DrainException} for a failure after the server's answer, of a local
-   * port or of the storage, with a {@link CancellationException} when a callback was interrupted,
-   * with an {@link Error} that a callback threw, with the executor's {@link
+   * <p>A push that fails is no error: the report says so, and the next drain goes on. Cancelling
+   * the future cancels the drain: the callback that runs is interrupted, and what is durable stays.
+   * The future ends with a {@link DrainException} for a failure after the server's answer, of a
+   * local port or of the storage, with a {@link CancellationException} when a callback was
+   * interrupted, with an {@link Error} that a callback threw, with the executor's {@link
    * RejectedExecutionException}.
    */
   public CompletableFuture<Report> drain(K key) {
@@ -111,8 +112,8 @@ public final class MutationStore<K extends Key, V> implements Drainable, AutoClo
   }
 
   /**
-   * Drains everything that is due, lanes side by side. One such pass at a time; others wait. Ends as
-   * {@link #drain} does, but failures are in the report and not thrown.
+   * Drains everything that is due, lanes side by side. One such pass at a time; others wait. Ends
+   * as {@link #drain} does, but failures are in the report and not thrown.
    */
   @Override
   public CompletableFuture<Report> drainAll() {
@@ -207,11 +208,9 @@ public final class MutationStore<K extends Key, V> implements Drainable, AutoClo
     final Throwable cause = ended.errors().get(refused.call());
     switch (refused.kind()) {
       case UNRESOLVED:
-        throw new RefusedException(
-            RefusedException.Kind.UNRESOLVED, refused.message(), cause);
+        throw new RefusedException(RefusedException.Kind.UNRESOLVED, refused.message(), cause);
       case UNAVAILABLE:
-        throw new RefusedException(
-            RefusedException.Kind.UNAVAILABLE, refused.message(), cause);
+        throw new RefusedException(RefusedException.Kind.UNAVAILABLE, refused.message(), cause);
       case WRONG_ROW:
         throw new RefusedException(RefusedException.Kind.WRONG_ROW, refused.message(), cause);
       case CANCELLED:
@@ -336,9 +335,9 @@ public final class MutationStore<K extends Key, V> implements Drainable, AutoClo
     }
 
     /**
-     * Where callbacks and listeners run. Without one the store has daemon threads of its own, as many
-     * as there are callbacks that can go on, ended by {@code close}: callbacks wait for the network,
-     * which a pool that is shared with the rest of the process is not made for.
+     * Where callbacks and listeners run. Without one the store has daemon threads of its own, as
+     * many as there are callbacks that can go on, ended by {@code close}: callbacks wait for the
+     * network, which a pool that is shared with the rest of the process is not made for.
      */
     public Builder<K, V> executor(Executor given) {
       executor = given;
@@ -394,8 +393,8 @@ public final class MutationStore<K extends Key, V> implements Drainable, AutoClo
      * Opens the journal: reads and judges all of it, calls nothing but the codec's version.
      *
      * @throws IllegalArgumentException when the client has no name, or there is no lane
-     * @throws JournalException when the directory is in use by another process or cannot be read, or
-     *     the journal is damaged; the message names the rule and the row
+     * @throws JournalException when the directory is in use by another process or cannot be read,
+     *     or the journal is damaged; the message names the rule and the row
      */
     public MutationStore<K, V> open() {
       final int version = codec.version();

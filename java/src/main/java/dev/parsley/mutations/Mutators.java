@@ -6,8 +6,8 @@ import java.util.Map;
 
 /**
  * The mutators of a store: pure functions from a base and arguments to what is wanted. A name means
- * the same function for as long as a journal holds mutations of it. To be filled before the store is
- * opened, by one thread.
+ * the same function for as long as a journal holds mutations of it. To be filled before the store
+ * is opened, by one thread.
  */
 public final class Mutators<K extends Key, V> {
 

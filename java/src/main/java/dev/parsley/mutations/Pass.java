@@ -10,7 +10,8 @@ import java.util.concurrent.CompletionException;
 
 /**
  * One pass over a registered store: an alarm in case the process dies, a drain, a look at what is
- * left, and the alarm that it calls for. Cancelling it cancels the drain and leaves the first alarm.
+ * left, and the alarm that it calls for. Cancelling it cancels the drain and leaves the first
+ * alarm.
  */
 final class Pass extends CompletableFuture<PassOutcome> {
 
@@ -95,8 +96,7 @@ final class Pass extends CompletableFuture<PassOutcome> {
     final Duration escalation = of.policy().delay(of.seen(rows));
     final Duration wanted = rows.isEmpty() ? CHECKPOINT_DELAY_MIN : shortest(rows);
     final Duration delay = wanted.compareTo(escalation) < 0 ? escalation : wanted;
-    return new PassOutcome.Remaining(
-        rows.size(), coordinator.schedule(of, delay) ? delay : null);
+    return new PassOutcome.Remaining(rows.size(), coordinator.schedule(of, delay) ? delay : null);
   }
 
   /** The shortest wait of the heads, which are the first row of each identity. */

@@ -22,8 +22,8 @@ public sealed interface Projection<V> {
   record Absent<V>() implements Projection<V> {}
 
   /**
-   * Nothing, as long as the base is what it is: the mutation waits, and so does what comes behind it
-   * at the same key.
+   * Nothing, as long as the base is what it is: the mutation waits, and so does what comes behind
+   * it at the same key.
    */
   record Decline<V>() implements Projection<V> {}
 }

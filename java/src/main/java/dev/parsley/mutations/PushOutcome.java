@@ -10,8 +10,8 @@ public sealed interface PushOutcome<V> {
    *
    * @param value what the server has now; null if it has nothing
    * @param etag the version that the server gave it; null for none
-   * @param target the identity that the server has it under, if it is another: the pushed one becomes
-   *     its alias. Null for none, and dropped beside an absent value
+   * @param target the identity that the server has it under, if it is another: the pushed one
+   *     becomes its alias. Null for none, and dropped beside an absent value
    */
   record Accepted<V>(V value, String etag, Identity target) implements PushOutcome<V> {
 

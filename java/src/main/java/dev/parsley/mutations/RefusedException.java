@@ -7,7 +7,9 @@ public final class RefusedException extends MutationException {
 
   /** What can be done about it. */
   public enum Kind {
-    /** The resolver knows no key for where the mutation leads, or failed; the cause is its error. */
+    /**
+     * The resolver knows no key for where the mutation leads, or failed; the cause is its error.
+     */
     UNRESOLVED,
     /** The resolver cannot tell now: try again. */
     UNAVAILABLE,

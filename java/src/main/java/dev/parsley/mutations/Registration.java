@@ -93,7 +93,8 @@ final class Registration {
    * @return the number of passes in a row that have changed nothing
    */
   synchronized int seen(List<PendingRow> rows) {
-    // Of a million rows their fingerprint is kept, not they. That two of them collide makes the next
+    // Of a million rows their fingerprint is kept, not they. That two of them collide makes the
+    // next
     // pass a little later.
     final Long now = rows == null ? null : fingerprint(rows);
     unchanged = now != null && now.equals(fingerprint) ? unchanged + 1 : 0;

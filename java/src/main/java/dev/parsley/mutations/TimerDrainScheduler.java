@@ -43,8 +43,7 @@ public final class TimerDrainScheduler implements DrainScheduler {
     cancel(name);
     scheduled.put(
         name,
-        timer.schedule(
-            () -> fire.accept(name), earliestDelay.toMillis(), TimeUnit.MILLISECONDS));
+        timer.schedule(() -> fire.accept(name), earliestDelay.toMillis(), TimeUnit.MILLISECONDS));
   }
 
   @Override

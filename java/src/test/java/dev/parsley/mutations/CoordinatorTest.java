@@ -210,8 +210,7 @@ class CoordinatorTest {
     store.failure = new IllegalStateException("down");
     final PassOutcome.Remaining left = remaining(row("a", 1, PendingState.PENDING, 2));
     assertEquals(Duration.ofSeconds(60), left.delay());
-    assertSame(
-        store.failure, assertInstanceOf(PassEvent.PassFailed.class, events.get(0)).error());
+    assertSame(store.failure, assertInstanceOf(PassEvent.PassFailed.class, events.get(0)).error());
   }
 
   @Test
@@ -264,8 +263,7 @@ class CoordinatorTest {
   @Test
   void shouldNotWaitForRowsThatNothingHoldsBack() {
     for (PendingState state : PendingState.values()) {
-      final int attempt =
-          state == PendingState.PENDING || state == PendingState.REFRESHING ? 0 : 9;
+      final int attempt = state == PendingState.PENDING || state == PendingState.REFRESHING ? 0 : 9;
       coordinator.unregister(NAME);
       register();
       assertEquals(Duration.ZERO, remaining(row("a", 1, state, attempt)).delay(), state.name());
@@ -281,10 +279,8 @@ class CoordinatorTest {
     assertEquals(Duration.ZERO, remaining(row).delay());
     assertEquals(Duration.ofSeconds(30), remaining(row).delay());
     assertEquals(Duration.ofSeconds(60), remaining(row).delay());
-    assertEquals(
-        Duration.ZERO, remaining(row("a", 1, PendingState.ADOPTING, 0)).delay());
-    assertEquals(
-        Duration.ofSeconds(30), remaining(row("a", 1, PendingState.ADOPTING, 0)).delay());
+    assertEquals(Duration.ZERO, remaining(row("a", 1, PendingState.ADOPTING, 0)).delay());
+    assertEquals(Duration.ofSeconds(30), remaining(row("a", 1, PendingState.ADOPTING, 0)).delay());
   }
 
   // 9: the checkpoint and dead letters.
@@ -392,8 +388,7 @@ class CoordinatorTest {
   void shouldGoOnWithoutTheSafetyAlarm() {
     register();
     alarm.failing = 1;
-    assertEquals(
-        Duration.ofSeconds(30), remaining(row("a", 1, PendingState.PENDING, 1)).delay());
+    assertEquals(Duration.ofSeconds(30), remaining(row("a", 1, PendingState.PENDING, 1)).delay());
     assertInstanceOf(PassEvent.ScheduleFailed.class, events.get(0));
   }
 

@@ -99,8 +99,7 @@ class JournalDirectoryTest {
           throw new InterruptedException();
         };
     try (MutationStore<Identity, String> store =
-        MutationStore.<Identity, String>builder(
-                "test", interrupted, ScriptedPorts.TEXT, side, side)
+        MutationStore.<Identity, String>builder("test", interrupted, ScriptedPorts.TEXT, side, side)
             .mutators(side.mutators)
             .directory(directory)
             .open()) {
@@ -117,8 +116,7 @@ class JournalDirectoryTest {
     final OtherSide side = new OtherSide();
     final MutationStore<Identity, String> store = store(side).open();
 
-    final JournalException refused =
-        assertThrows(JournalException.class, () -> store(side).open());
+    final JournalException refused = assertThrows(JournalException.class, () -> store(side).open());
 
     assertTrue(refused.getMessage().contains("in use"), refused.getMessage());
     store.close();
@@ -133,8 +131,7 @@ class JournalDirectoryTest {
     }
     flipABitOfTheIntent();
 
-    final JournalException refused =
-        assertThrows(JournalException.class, () -> store(side).open());
+    final JournalException refused = assertThrows(JournalException.class, () -> store(side).open());
 
     assertTrue(refused.getMessage().contains("damaged"), refused.getMessage());
     assertTrue(refused.getMessage().contains("mutation 1"), refused.getMessage());

@@ -97,8 +97,7 @@ class MutationStoreTest {
       assertSame(thrown, error.getCause());
       assertEquals(PendingState.INFLIGHT, store.pending(KEY).get(0).state());
       store.drain(KEY).join();
-      assertEquals(
-          side.pushes.get(0).idempotencyKey(), side.pushes.get(1).idempotencyKey());
+      assertEquals(side.pushes.get(0).idempotencyKey(), side.pushes.get(1).idempotencyKey());
     }
   }
 
@@ -135,8 +134,7 @@ class MutationStoreTest {
     try (MutationStore<Identity, String> store = side.store().open()) {
       final Identity half = new Identity("orders", "\ud800");
 
-      assertThrows(
-          IllegalArgumentException.class, () -> store.mutate(half, side.set, "a"));
+      assertThrows(IllegalArgumentException.class, () -> store.mutate(half, side.set, "a"));
 
       assertEquals(1, store.mutate(new Identity("orders", "\ud83d\ude00"), side.set, "a"));
     }
@@ -195,8 +193,7 @@ class MutationStoreTest {
 
       inPush.take().interrupt();
 
-      final ExecutionException error =
-          assertThrowsAny(() -> drain.get(60, TimeUnit.SECONDS));
+      final ExecutionException error = assertThrowsAny(() -> drain.get(60, TimeUnit.SECONDS));
       assertTrue(error == null || error.getCause() instanceof CancellationException);
       assertTrue(drain.isCancelled());
       assertEquals(PendingState.INFLIGHT, store.pending(KEY).get(0).state());
@@ -362,8 +359,7 @@ class MutationStoreTest {
       assertEquals(3, store.retry(1));
       assertEquals(true, store.discard(2, "by a test").isEmpty());
 
-      final RefusedException refused =
-          assertThrows(RefusedException.class, () -> store.retry(1));
+      final RefusedException refused = assertThrows(RefusedException.class, () -> store.retry(1));
       assertEquals(RefusedException.Kind.WRONG_ROW, refused.kind());
       store.drain(KEY).join();
       assertEquals("a", side.values.get(KEY));
@@ -465,8 +461,7 @@ class MutationStoreTest {
   @Test
   void shouldCloseThoughItsExecutorHasDroppedWhatItWasGiven() {
     final OtherSide side = new OtherSide();
-    final MutationStore<Identity, String> store =
-        side.store().executor(task -> {}).open();
+    final MutationStore<Identity, String> store = side.store().executor(task -> {}).open();
     store.mutate(KEY, side.set, "a");
     final CompletableFuture<Report> drain = store.drain(KEY);
 

@@ -116,8 +116,7 @@ final class ScenarioReplay implements CommitHook, AutoCloseable {
         break;
       case "discard":
         store.discard(line.get("sequence").asLong(), line.get("why").asText());
-        output.add(
-            ScriptedPorts.event("discarded").put("sequence", line.get("sequence").asLong()));
+        output.add(ScriptedPorts.event("discarded").put("sequence", line.get("sequence").asLong()));
         break;
       case "drain":
         drain(line.path("key"));

@@ -15,7 +15,10 @@ import java.util.List;
 import java.util.Map;
 import java.util.function.Consumer;
 
-/** The application's side of a scenario: answers as written in its lines, and prints what it is asked. */
+/**
+ * The application's side of a scenario: answers as written in its lines, and prints what it is
+ * asked.
+ */
 final class ScriptedPorts
     implements MutationServer<Identity, String>,
         LocalState<Identity, String>,
@@ -131,8 +134,7 @@ final class ScriptedPorts
         final JsonNode value = line.get("value");
         final boolean hasMeta = !value.isNull() && (line.has("etag") || line.has("writtenAt"));
         locals.put(
-            identity(line.get("key")),
-            new Local(value.textValue(), hasMeta ? meta(line) : null));
+            identity(line.get("key")), new Local(value.textValue(), hasMeta ? meta(line) : null));
         return true;
       default:
         return false;

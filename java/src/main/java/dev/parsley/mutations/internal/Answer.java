@@ -75,9 +75,7 @@ record Answer(byte[] message, Throwable error) {
 
   static Answer stales(List<Identity> keys, List<String> namespaces) {
     return of(
-        Wire.Writer.of(16)
-            .list(keys, Wire.Writer::identity)
-            .list(namespaces, Wire.Writer::text));
+        Wire.Writer.of(16).list(keys, Wire.Writer::identity).list(namespaces, Wire.Writer::text));
   }
 
   static Answer accepted(byte[] value, int codecVersion, String etag, Identity target) {

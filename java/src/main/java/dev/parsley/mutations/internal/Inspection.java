@@ -11,8 +11,7 @@ public record Inspection(JournalDriver driver) {
 
   /** The pending mutations of an identity and of all that leads to the same end. */
   public List<PendingRow> pending(Identity identity) {
-    return Messages.pending(
-        NativeJournal.pending(driver.journal(), Messages.identity(identity)));
+    return Messages.pending(NativeJournal.pending(driver.journal(), Messages.identity(identity)));
   }
 
   /** All pending mutations. */

@@ -21,9 +21,9 @@ import java.util.function.Consumer;
  * Does what the native engine asks for.
  *
  * <p>A call of the engine waits until somebody claims it: the executor, or the thread that runs its
- * operation. Who has answered a call has the engine go on, and hands out what comes of it. No thread
- * of the executor ever waits for another operation, so an executor of one thread is enough. Nothing
- * of the application's is called under the lock, and nothing on a native thread.
+ * operation. Who has answered a call has the engine go on, and hands out what comes of it. No
+ * thread of the executor ever waits for another operation, so an executor of one thread is enough.
+ * Nothing of the application's is called under the lock, and nothing on a native thread.
  */
 public final class JournalDriver {
 
@@ -57,8 +57,7 @@ public final class JournalDriver {
    * @param errors the errors of callbacks, by the number of their call
    * @param failure the journal broke, or the executor refused; null for neither
    */
-  public record Ended(
-      Outcome outcome, Map<Long, Throwable> errors, RuntimeException failure) {
+  public record Ended(Outcome outcome, Map<Long, Throwable> errors, RuntimeException failure) {
 
     /** The error by which a callback ended the operation. */
     public Error fatal() {
@@ -330,7 +329,8 @@ public final class JournalDriver {
       if (running.remove(call.id()).interrupted) {
         Thread.interrupted(); // It was meant for the call, which is over.
       } else if (answer.error() instanceof InterruptedException) {
-        Thread.currentThread().interrupt(); // It was meant for the thread, whose owner looks for it.
+        Thread.currentThread()
+            .interrupt(); // It was meant for the thread, whose owner looks for it.
       }
       final Operation operation = operations.get(call.task());
       if (operation != null && answer.error() != null) {
@@ -506,8 +506,7 @@ public final class JournalDriver {
       operation.failure = error;
       give(() -> NativeJournal.cancel(journal, call.task()), handout);
       give(
-          () ->
-              NativeJournal.answer(journal, call.id(), Answer.cancelled(error).message()),
+          () -> NativeJournal.answer(journal, call.id(), Answer.cancelled(error).message()),
           handout);
       pump(now, handout);
     } finally {

@@ -76,8 +76,7 @@ final class Messages {
       case 3:
         return new Outcome.Done(in.number(), in.identityOrNone());
       case 4:
-        return new Outcome.Refused(
-            Outcome.Refusal.values()[in.kind() - 1], in.text(), in.number());
+        return new Outcome.Refused(Outcome.Refusal.values()[in.kind() - 1], in.text(), in.number());
       case 5:
         return new Outcome.Drained(report(in), in.flag() ? drainError(in) : null);
       default:
@@ -178,8 +177,7 @@ final class Messages {
   static List<Lane> lanes(byte[] message) {
     return new Wire.Reader(message)
         .list(
-            in ->
-                new Lane(in.text(), in.flag() ? laneOwner(in) : null, in.number(), in.number()));
+            in -> new Lane(in.text(), in.flag() ? laneOwner(in) : null, in.number(), in.number()));
   }
 
   private static Lane.Owner laneOwner(Wire.Reader in) {

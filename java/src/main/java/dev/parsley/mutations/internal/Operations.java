@@ -9,7 +9,12 @@ public final class Operations {
 
   /** Accepts an intent. */
   public static byte[] mutate(Identity key, String mutator, int version, byte[] arguments) {
-    return Wire.Writer.of(1).identity(key).text(mutator).integer(version).bytes(arguments).message();
+    return Wire.Writer.of(1)
+        .identity(key)
+        .text(mutator)
+        .integer(version)
+        .bytes(arguments)
+        .message();
   }
 
   /** Drains one key. */

@@ -103,14 +103,10 @@ class NativeJournalTest {
     final byte[] otherFormat = {2, 3};
     final byte[] cut = {1, 1, 0, 0, 0, 9};
     for (byte[] message : List.of(new byte[0], otherFormat, cut)) {
-      assertThrows(
-          IllegalArgumentException.class, () -> NativeJournal.open(null, message));
-      assertThrows(
-          IllegalArgumentException.class, () -> NativeJournal.start(journal, message));
-      assertThrows(
-          IllegalArgumentException.class, () -> NativeJournal.answer(journal, 1, message));
-      assertThrows(
-          IllegalArgumentException.class, () -> NativeJournal.pending(journal, message));
+      assertThrows(IllegalArgumentException.class, () -> NativeJournal.open(null, message));
+      assertThrows(IllegalArgumentException.class, () -> NativeJournal.start(journal, message));
+      assertThrows(IllegalArgumentException.class, () -> NativeJournal.answer(journal, 1, message));
+      assertThrows(IllegalArgumentException.class, () -> NativeJournal.pending(journal, message));
     }
     assertThrows(IllegalArgumentException.class, () -> NativeJournal.start(journal, null));
     assertThrows(IllegalArgumentException.class, () -> NativeJournal.commit(journal, 1));

@@ -15,8 +15,8 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * The other side on a real socket: one push a connection, {@code idempotencyKey|identity|value}, whose
- * effect it has once, however often it comes. Told to, it has the effect and says nothing.
+ * The other side on a real socket: one push a connection, {@code idempotencyKey|identity|value},
+ * whose effect it has once, however often it comes. Told to, it has the effect and says nothing.
  */
 final class DedupServer implements AutoCloseable {
 

@@ -20,8 +20,8 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 
 /**
- * A client of a {@link DedupServer} in a process of its own. Arguments: directory, port, and how many
- * mutations to accept before it drains everything.
+ * A client of a {@link DedupServer} in a process of its own. Arguments: directory, port, and how
+ * many mutations to accept before it drains everything.
  */
 public final class DrainingChild
     implements MutationServer<Identity, String>, LocalState<Identity, String>, Codec<String> {

@@ -69,12 +69,12 @@ class KilledDrainTest {
       }
     }
     final String said = Files.readString(errors);
-    assertTrue(said.contains("JournalException") && said.contains("in use by another process"), said);
+    assertTrue(
+        said.contains("JournalException") && said.contains("in use by another process"), said);
   }
 
   private ChildJvm child(DedupServer server, int mutations) {
-    return ChildJvm.start(
-        DrainingChild.class, arguments(server, mutations).toArray(new String[0]));
+    return ChildJvm.start(DrainingChild.class, arguments(server, mutations).toArray(new String[0]));
   }
 
   private List<String> arguments(DedupServer server, int mutations) {
