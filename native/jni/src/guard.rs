@@ -159,6 +159,7 @@ fn text_of(panic: &(dyn Any + Send)) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::journals::FAMILY;
 
     fn text_of_panic(panic: impl FnOnce() + std::panic::UnwindSafe) -> String {
         text_of(catch_unwind(panic).unwrap_err().as_ref())
@@ -169,6 +170,15 @@ mod tests {
         assert_eq!(text_of_panic(|| panic!("plain")), "plain");
         assert_eq!(text_of_panic(|| panic!("number {}", 7)), "number 7");
         assert_eq!(text_of_panic(|| std::panic::panic_any(7)), "a panic without text");
+    }
+
+    #[test]
+    fn faults_of_a_journal_have_exceptions_of_its_own() {
+        let failed = Fault::from(StorageError("full".to_owned()));
+        assert_eq!(FAMILY.class_of(&failed), Some(FAMILY.failed));
+        assert_eq!(FAMILY.class_of(&HandleError::Closed.into()), Some(FAMILY.gone));
+        assert_eq!(FAMILY.class_of(&Fault::argument("")), Some(BAD_ARGUMENT));
+        assert_ne!(FAMILY.failed, ORDERING_STORES.failed);
     }
 
     #[test]

@@ -114,8 +114,9 @@ public final class Coordinator implements AutoCloseable {
    * @return the first pass
    */
   public CompletableFuture<PassOutcome> watch(String name) {
-    final Registration registration = registered(name);
+    final Registration registration;
     synchronized (this) {
+      registration = registered(name);
       if (!watched.containsKey(registration)) {
         watched.put(registration, registration.store().events(it -> happened(registration, it)));
       }
@@ -164,12 +165,14 @@ public final class Coordinator implements AutoCloseable {
   }
 
   /** Sets the alarm of a store that is still registered; false if that failed. */
-  synchronized boolean schedule(Registration of, Duration delay) {
-    if (registrations.get(of.name()) != of) {
-      return false;
-    }
+  boolean schedule(Registration of, Duration delay) {
     try {
-      alarm.schedule(of.name(), of.constraints(), delay);
+      synchronized (this) {
+        if (registrations.get(of.name()) != of) {
+          return false;
+        }
+        alarm.schedule(of.name(), of.constraints(), delay);
+      }
       return true;
     } catch (RuntimeException e) {
       tell(new PassEvent.ScheduleFailed(of.name(), e));

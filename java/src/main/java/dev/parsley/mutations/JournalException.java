@@ -12,4 +12,9 @@ public final class JournalException extends MutationException {
   public JournalException(String message) {
     super(message, null);
   }
+
+  /** Made by the store where something else has failed before. */
+  public JournalException(String message, Throwable cause) {
+    super(message, cause);
+  }
 }

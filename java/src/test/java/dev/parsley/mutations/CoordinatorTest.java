@@ -14,8 +14,11 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Queue;
+import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.CancellationException;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.ScheduledThreadPoolExecutor;
 import java.util.function.Consumer;
 import org.junit.jupiter.api.Test;
 
@@ -148,6 +151,34 @@ class CoordinatorTest {
     alarm.fire(NAME);
     alarm.fire("unknown");
     assertEquals(2, store.drains.size());
+  }
+
+  @Test
+  void shouldHaveATimerThatFiresOnceAndForgetsWhatIsCancelled() throws Exception {
+    final ScheduledThreadPoolExecutor executor = new ScheduledThreadPoolExecutor(1);
+    executor.setRemoveOnCancelPolicy(true);
+    try {
+      final BlockingQueue<String> fired = new LinkedBlockingQueue<>();
+      final DrainScheduler timer = new TimerDrainScheduler(executor);
+      timer.attach(fired::add);
+      assertThrows(IllegalStateException.class, () -> timer.attach(fired::add));
+      assertThrows(
+          IllegalArgumentException.class, () -> timer.validate(new Constraints(false, true)));
+      timer.validate(Constraints.DEFAULT);
+
+      timer.schedule("later", Constraints.DEFAULT, HOUR);
+      timer.schedule("never", Constraints.DEFAULT, HOUR);
+      timer.schedule("never", Constraints.DEFAULT, HOUR);
+      assertEquals(2, executor.getQueue().size());
+      timer.cancel("never");
+      timer.cancel("unknown");
+      assertEquals(1, executor.getQueue().size());
+      timer.schedule("later", Constraints.DEFAULT, Duration.ZERO);
+      assertEquals("later", fired.take());
+      assertEquals(0, executor.getQueue().size());
+    } finally {
+      executor.shutdownNow();
+    }
   }
 
   // 3 and 13: the policy.

@@ -1,6 +1,7 @@
 package dev.parsley.mutations.internal;
 
 import dev.parsley.mutations.Event;
+import dev.parsley.mutations.JournalException;
 import dev.parsley.mutations.MutationException;
 import dev.parsley.mutations.Poison;
 import dev.parsley.mutations.StoreClosedException;
@@ -16,6 +17,7 @@ import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Consumer;
+import org.apache.kafka.streams.errors.ProcessorStateException;
 
 /**
  * Does what the native engine asks for.
@@ -65,16 +67,16 @@ public final class JournalDriver {
           .filter(Error.class::isInstance)
           .map(Error.class::cast)
           .findFirst()
-          .orElseGet(() -> new IllegalErrorState(outcome));
+          .orElseGet(() -> new FatalWithoutError(outcome));
     }
   }
 
   /** Never seen: a fatal end always comes from an error that was thrown. */
-  private static final class IllegalErrorState extends Error {
+  private static final class FatalWithoutError extends Error {
 
     private static final long serialVersionUID = 1L;
 
-    IllegalErrorState(Outcome outcome) {
+    FatalWithoutError(Outcome outcome) {
       super("an operation ended fatally without an error: " + outcome);
     }
   }
@@ -103,7 +105,12 @@ public final class JournalDriver {
   /** What is to be done once the lock is free. */
   private static final class Handout {
     final List<Call> calls = new ArrayList<>();
+
+    /** What is told to listeners. */
     final List<Runnable> notices = new ArrayList<>();
+
+    /** What is told to those who wait for an operation. */
+    final List<Runnable> ends = new ArrayList<>();
   }
 
   private JournalDriver(
@@ -128,7 +135,11 @@ public final class JournalDriver {
       Executor executor,
       Clock clock,
       CommitHook hook) {
-    NativeLibrary.load();
+    try {
+      NativeLibrary.load();
+    } catch (ProcessorStateException e) {
+      throw new JournalException(e.getMessage(), e);
+    }
     final long journal = NativeJournal.open(directory, config.message(hook != null));
     return new JournalDriver(journal, ports, executor, clock, hook);
   }
@@ -451,7 +462,7 @@ public final class JournalDriver {
   private void end(Operation operation, Outcome outcome, Handout handout) {
     operation.ended = new Ended(outcome, operation.errors, operation.failure);
     if (operation.listener != null) {
-      handout.notices.add(() -> operation.listener.accept(operation.ended));
+      handout.ends.add(() -> operation.listener.accept(operation.ended));
     }
     changed.signalAll();
   }
@@ -479,17 +490,22 @@ public final class JournalDriver {
         }
       }
     }
-    for (Runnable notice : handout.notices) {
-      later(notice);
+    handout.notices.forEach(this::later);
+    for (Runnable end : handout.ends) {
+      try {
+        executor.execute(end);
+      } catch (RejectedExecutionException e) {
+        end.run(); // Nobody may wait for ever.
+      }
     }
   }
 
-  /** Runs something on the executor, or here if that takes nothing more. */
+  /** Runs something advisory on the executor, or not at all if that takes nothing more. */
   public void later(Runnable notice) {
     try {
       executor.execute(notice);
     } catch (RejectedExecutionException e) {
-      notice.run();
+      return; // Whoever shut the executor down no longer listens.
     }
   }
 
