@@ -1,5 +1,9 @@
 //! The one error policy: what becomes of an error or a panic inside a native method.
 //!
+//! Each family of native objects has its classes of exceptions, see [`Family`]; the table names those of the ordering
+//! stores. Those of mutation journals are `JournalException` for a failure, a damaged journal or a panic, and
+//! `StoreClosedException` for a number that stands for nothing.
+//!
 //! | inside | in Java | the store |
 //! |---|---|---|
 //! | the engine refuses | `NativeRefusal` | the same refusal until an engine is opened anew |
@@ -16,6 +20,8 @@ use jni::strings::JNIStr;
 use jni::sys::jlong;
 use jni::{EnvUnowned, jni_str};
 use parsley_core::crossing::Malformed;
+use parsley_journal::JournalError;
+use parsley_journal::storage::StorageError;
 use parsley_store::{StoreError, TaskError};
 
 use crate::frame::{Frame, NoAnswer, Throwing};
@@ -31,9 +37,11 @@ pub(crate) enum Fault {
     Handle(#[from] HandleError),
     #[error(transparent)]
     Full(#[from] Full),
+    #[error(transparent)]
+    Journal(#[from] JournalError),
     #[error("{0}")]
     Argument(String),
-    #[error("a bug in the native library closed the store, report it: {0}")]
+    #[error("a bug in the native library closed it, report it: {0}")]
     Panic(String),
     /// The JVM has thrown already.
     #[error("an exception is pending")]
@@ -52,32 +60,67 @@ impl From<StoreError> for Fault {
     }
 }
 
+impl From<StorageError> for Fault {
+    fn from(error: StorageError) -> Self {
+        Self::Journal(JournalError::Storage(error))
+    }
+}
+
 impl From<Malformed> for Fault {
     fn from(error: Malformed) -> Self {
         Self::Argument(error.to_string())
     }
 }
 
-const STORE_FAILED: &JNIStr = jni_str!("org/apache/kafka/streams/errors/ProcessorStateException");
-const NO_STORE: &JNIStr = jni_str!("org/apache/kafka/streams/errors/InvalidStateStoreException");
+/// One kind of native objects: how they are ended, and what their failures are in Java.
+pub(crate) struct Family {
+    /// Ends the object behind a number. Nothing is done where there is none.
+    pub(crate) close: fn(jlong),
+    /// What failed, and is to be opened again.
+    pub(crate) failed: &'static JNIStr,
+    /// What a number is refused with that stands for nothing.
+    pub(crate) gone: &'static JNIStr,
+}
+
+const ORDERING_STORES: Family = Family {
+    close: |store| {
+        let _ = STORES.close(store, drop);
+    },
+    failed: jni_str!("org/apache/kafka/streams/errors/ProcessorStateException"),
+    gone: jni_str!("org/apache/kafka/streams/errors/InvalidStateStoreException"),
+};
 const BAD_ARGUMENT: &JNIStr = jni_str!("java/lang/IllegalArgumentException");
 
-/// The class of the exception that a fault becomes; `None` where it is not made here.
-fn class_of(fault: &Fault) -> Option<&'static JNIStr> {
-    match fault {
-        Fault::Task(TaskError::Refused(_)) | Fault::Thrown => None,
-        Fault::Task(TaskError::Store(_)) | Fault::Full(_) | Fault::Panic(_) => Some(STORE_FAILED),
-        Fault::Task(TaskError::NoEngine) | Fault::Handle(_) => Some(NO_STORE),
-        Fault::Task(TaskError::InvalidRecord(_) | TaskError::NoSuchChannel { .. }) | Fault::Argument(_) => {
-            Some(BAD_ARGUMENT)
+impl Family {
+    /// The class of the exception that a fault becomes; `None` where it is not made here.
+    fn class_of(&self, fault: &Fault) -> Option<&'static JNIStr> {
+        match fault {
+            Fault::Task(TaskError::Refused(_)) | Fault::Thrown => None,
+            Fault::Task(TaskError::Store(_)) | Fault::Journal(_) | Fault::Full(_) | Fault::Panic(_) => {
+                Some(self.failed)
+            }
+            Fault::Task(TaskError::NoEngine) | Fault::Handle(_) => Some(self.gone),
+            Fault::Task(TaskError::InvalidRecord(_) | TaskError::NoSuchChannel { .. })
+            | Fault::Argument(_) => Some(BAD_ARGUMENT),
         }
     }
 }
 
-/// Runs the inner function of a native method that works on `store`, 0 for none. Nothing unwinds out of it.
+/// Runs the inner function of a native method that works on the ordering store `store`, 0 for none. Nothing unwinds
+/// out of it.
 pub(crate) fn guard<'local, T: NoAnswer>(
     env: EnvUnowned<'local>,
     store: jlong,
+    inner: impl FnOnce(&mut Frame<'local>) -> Result<T, Fault>,
+) -> T {
+    guard_in(&ORDERING_STORES, env, store, inner)
+}
+
+/// [`guard`] for a native method that works on an object of `family`.
+pub(crate) fn guard_in<'local, T: NoAnswer>(
+    family: &Family,
+    env: EnvUnowned<'local>,
+    handle: jlong,
     inner: impl FnOnce(&mut Frame<'local>) -> Result<T, Fault>,
 ) -> T {
     let mut frame = Frame::new(env);
@@ -86,21 +129,21 @@ pub(crate) fn guard<'local, T: NoAnswer>(
         Ok(Ok(answer)) => return answer,
         Ok(Err(fault)) => fault,
         Err(panic) => {
-            // The panic may have come before the store was locked, so it is closed by its number; ending it may panic
+            // The panic may have come before the object was locked, so it is closed by its number; ending it may panic
             // again, and there is nothing left to do about that.
-            let _ = catch_unwind(|| STORES.close(store, drop));
+            let _ = catch_unwind(|| (family.close)(handle));
             Fault::Panic(text_of(panic.as_ref()))
         }
     };
-    let _ = catch_unwind(AssertUnwindSafe(|| raise(&mut frame, &fault)));
+    let _ = catch_unwind(AssertUnwindSafe(|| raise(family, &mut frame, &fault)));
     T::NO_ANSWER
 }
 
 #[cold]
-fn raise(frame: &mut Frame<'_>, fault: &Fault) {
+fn raise(family: &Family, frame: &mut Frame<'_>, fault: &Fault) {
     if let Fault::Task(TaskError::Refused(refusal)) = fault {
         frame.throw_refusal(refusal);
-    } else if let Some(class) = class_of(fault) {
+    } else if let Some(class) = family.class_of(fault) {
         frame.throw(&Throwing { class, message: fault.to_string() });
     }
 }
@@ -116,6 +159,7 @@ fn text_of(panic: &(dyn Any + Send)) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::journals::FAMILY;
 
     fn text_of_panic(panic: impl FnOnce() + std::panic::UnwindSafe) -> String {
         text_of(catch_unwind(panic).unwrap_err().as_ref())
@@ -129,17 +173,29 @@ mod tests {
     }
 
     #[test]
+    fn faults_of_a_journal_have_exceptions_of_its_own() {
+        let failed = Fault::from(StorageError("full".to_owned()));
+        assert_eq!(FAMILY.class_of(&failed), Some(FAMILY.failed));
+        assert_eq!(FAMILY.class_of(&HandleError::Closed.into()), Some(FAMILY.gone));
+        assert_eq!(FAMILY.class_of(&Fault::argument("")), Some(BAD_ARGUMENT));
+        assert_ne!(FAMILY.failed, ORDERING_STORES.failed);
+    }
+
+    #[test]
     fn each_fault_has_its_exception() {
-        let failed = StoreError::Misuse("");
-        assert_eq!(class_of(&failed.into()), Some(STORE_FAILED));
-        assert_eq!(class_of(&Fault::Panic(String::new())), Some(STORE_FAILED));
-        assert_eq!(class_of(&Fault::Full(Full)), Some(STORE_FAILED));
-        assert_eq!(class_of(&HandleError::Closed.into()), Some(NO_STORE));
-        assert_eq!(class_of(&HandleError::Unknown(7).into()), Some(NO_STORE));
-        assert_eq!(class_of(&TaskError::NoEngine.into()), Some(NO_STORE));
-        assert_eq!(class_of(&Fault::argument("")), Some(BAD_ARGUMENT));
-        assert_eq!(class_of(&Malformed { at: 0, what: "" }.into()), Some(BAD_ARGUMENT));
-        assert_eq!(class_of(&TaskError::NoSuchChannel { index: 7, received: 2 }.into()), Some(BAD_ARGUMENT));
-        assert_eq!(class_of(&Fault::Thrown), None);
+        let (failed, gone) = (Some(ORDERING_STORES.failed), Some(ORDERING_STORES.gone));
+        assert_eq!(ORDERING_STORES.class_of(&StoreError::Misuse("").into()), failed);
+        assert_eq!(ORDERING_STORES.class_of(&Fault::Panic(String::new())), failed);
+        assert_eq!(ORDERING_STORES.class_of(&Fault::Full(Full)), failed);
+        assert_eq!(ORDERING_STORES.class_of(&HandleError::Closed.into()), gone);
+        assert_eq!(ORDERING_STORES.class_of(&HandleError::Unknown(7).into()), gone);
+        assert_eq!(ORDERING_STORES.class_of(&TaskError::NoEngine.into()), gone);
+        assert_eq!(ORDERING_STORES.class_of(&Fault::argument("")), Some(BAD_ARGUMENT));
+        assert_eq!(ORDERING_STORES.class_of(&Malformed { at: 0, what: "" }.into()), Some(BAD_ARGUMENT));
+        assert_eq!(
+            ORDERING_STORES.class_of(&TaskError::NoSuchChannel { index: 7, received: 2 }.into()),
+            Some(BAD_ARGUMENT)
+        );
+        assert_eq!(ORDERING_STORES.class_of(&Fault::Thrown), None);
     }
 }

@@ -1,4 +1,5 @@
-//! The native methods of `dev.parsley.streams.internal`: `NativeStore` and `NativeEngine`.
+//! The native methods of `dev.parsley.streams.internal`: `NativeStore` and `NativeEngine`; and of
+//! `dev.parsley.mutations.internal`: `NativeJournal`.
 //!
 //! An export is the guard around an inner function, nothing else. The guard turns errors and panics into Java
 //! exceptions, see [`guard`]; the inner function checks its arguments, finds the store behind the number that Java
@@ -14,9 +15,15 @@ mod exchange;
 mod frame;
 mod guard;
 mod handles;
+mod journal_answers;
+mod journal_calls;
+mod journal_lists;
+mod journals;
 mod native_engine;
+mod native_journal;
 mod native_store;
 mod stores;
+mod wire;
 
 #[cfg(not(panic = "unwind"))]
 compile_error!("a panic must unwind to the guard, or it would end the JVM");

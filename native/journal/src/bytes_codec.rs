@@ -134,6 +134,7 @@ impl<'a> Reader<'a> {
         self.str().map(Into::into)
     }
 
+    #[expect(clippy::option_option, reason = "outside: could it be read; inside: is it there")]
     pub(crate) fn optional<T>(&mut self, read: impl FnOnce(&mut Self) -> Option<T>) -> Option<Option<T>> {
         if self.flag()? { read(self).map(Some) } else { Some(None) }
     }

@@ -61,10 +61,7 @@ async fn discarded(io: &Io, sequence: u64, note: &Arc<str>) -> Result<Option<Ide
     let head = find(io, sequence)?;
     // Nobody works on a dead letter; on the others a drain may be at work right now.
     let terminal = io.state().terminal(&head.intent.identity);
-    let _lease = match head.execution.phase.is_pending() {
-        true => Some(io.lease(&terminal).await?),
-        false => None,
-    };
+    let _lease = if head.execution.phase.is_pending() { Some(io.lease(&terminal).await?) } else { None };
     let head = find(io, sequence)?;
     let way = Way::of(io, &head)?;
     let discarded = io
@@ -116,10 +113,10 @@ impl Way {
             let failures = state.reads().failures(head.sequence).map_err(refused)?;
             let failed =
                 failures.iter().any(|(_, it)| it.generation == execution.generation && it.kind.is_post_ack());
-            return match failed {
-                true => Ok(Self::Answered),
-                false => Err(wrong_row(head, "nothing has failed since its answer: drain it")),
-            };
+            if failed {
+                return Ok(Self::Answered);
+            }
+            return Err(wrong_row(head, "nothing has failed since its answer: drain it"));
         }
         if execution.phase == Phase::Unprepared {
             let terminal = state.terminal(&head.intent.identity);

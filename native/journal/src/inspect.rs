@@ -247,10 +247,8 @@ fn lanes(state: &State) -> Result<Vec<LaneRow>, JournalError> {
 
 fn lane_owner(state: &State, sequence: u64) -> Result<Option<LaneOwner>, JournalError> {
     let execution = state.reads().execution(sequence)?;
-    let failures = match execution.phase.is_post_ack() {
-        true => state.reads().failures(sequence)?,
-        false => Vec::new(),
-    };
+    let post_ack = execution.phase.is_post_ack();
+    let failures = if post_ack { state.reads().failures(sequence)? } else { Vec::new() };
     let eligible_by = backoff::last_try(&execution, &failures).map(|(count, since)| {
         since.saturating_add(i64::try_from(backoff::window_ms(count)).unwrap_or(i64::MAX))
     });

@@ -85,16 +85,12 @@ impl Io {
         let answer = poll_fn(|context| {
             let mut state = self.state();
             let Some(slot) = state.slots.get_mut(&id) else { return Poll::Ready(Answer::Cancelled) };
-            match slot.answer.take() {
-                Some(answer) => {
-                    state.slots.remove(&id);
-                    Poll::Ready(answer)
-                }
-                None => {
-                    slot.waker = Some(context.waker().clone());
-                    Poll::Pending
-                }
-            }
+            let Some(answer) = slot.answer.take() else {
+                slot.waker = Some(context.waker().clone());
+                return Poll::Pending;
+            };
+            state.slots.remove(&id);
+            Poll::Ready(answer)
         })
         .await;
         (id, answer)

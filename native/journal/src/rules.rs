@@ -134,6 +134,7 @@ pub(crate) enum Cause {
 }
 
 /// A change of an execution row: one of the edges of the state machine, or none at all.
+#[expect(clippy::match_same_arms, reason = "read beside the table of edges, each arm is a row of it")]
 pub(crate) fn edge_is_known(old: &Execution, new: &Execution, cause: Cause) -> Verdict {
     use FailureKind::{Codec, Conflict, Identity, Projection, Protocol, Transport};
     use Phase::{Acked, EffectsPending, Inflight, Parked, Ready, RefreshRequired, Retired, Unprepared};

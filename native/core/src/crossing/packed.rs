@@ -67,7 +67,7 @@ impl Cursor {
     }
 
     /// What follows an int32 length, or `None` for the length -1.
-    fn sized_or_null(&mut self) -> Result<Option<Bytes>, Malformed> {
+    pub(crate) fn sized_or_null(&mut self) -> Result<Option<Bytes>, Malformed> {
         match self.i32()? {
             -1 => Ok(None),
             length => {

@@ -11,7 +11,7 @@ import org.apache.kafka.streams.errors.ProcessorStateException;
  * Loads the native library once for the process: the file that the system property {@value
  * #PATH_PROPERTY} names, or else the one in the jar, copied to a temporary file.
  */
-final class NativeLibrary {
+public final class NativeLibrary {
 
   /** Names a library file to use instead of the one in the jar. */
   static final String PATH_PROPERTY = "parsley.native.library";
@@ -24,7 +24,7 @@ final class NativeLibrary {
    * @throws ProcessorStateException when the library cannot be loaded; each call after a failed one
    *     fails the same way, because a process that got half a library must not go on
    */
-  static void load() {
+  public static void load() {
     if (Loaded.FAILURE != null) {
       throw new ProcessorStateException(Loaded.FAILURE.getMessage(), Loaded.FAILURE);
     }
