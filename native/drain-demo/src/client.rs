@@ -172,7 +172,7 @@ pub(crate) fn main(arguments: &[String]) -> Result<(), Box<dyn Error>> {
     let mut outcome = coordinator.pass("demo", &Cancellation::new())?;
     while outcome != PassOutcome::Cleared {
         // The alarm runs the next pass; this only waits for its end.
-        if let Some(SchedulerEvent::PassEnded { outcome: ended, .. }) = events.next(Duration::from_secs(60)) {
+        if let Some(SchedulerEvent::PassEnded { outcome: ended, .. }) = events.next(Duration::from_mins(1)) {
             outcome = ended;
         }
         if !store.pending_writes()?.is_empty() {

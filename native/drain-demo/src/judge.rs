@@ -11,12 +11,12 @@ pub(crate) fn judge(play: Play, log: &Log, dead_letters: u64, killed: u64, took:
     let mut numbers = HashSet::new();
     let mut duplicated = 0;
     let mut out_of_order = 0;
-    let mut last: HashMap<&str, u64> = HashMap::new();
+    let mut newest: HashMap<&str, u64> = HashMap::new();
     for applied in &log.applied {
         if !numbers.insert(applied.number) {
             duplicated += 1;
         }
-        let before = last.insert(&applied.identity, applied.sequence);
+        let before = newest.insert(&applied.identity, applied.sequence);
         if before.is_some_and(|before| before >= applied.sequence) {
             out_of_order += 1;
         }

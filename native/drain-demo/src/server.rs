@@ -29,10 +29,10 @@ pub(crate) struct Applied {
 pub(crate) struct Log {
     pub(crate) applied: Vec<Applied>,
     /// The answer to each idempotency key that was settled.
-    answers: HashMap<String, (u16, String)>,
+    pub(crate) answers: HashMap<String, (u16, String)>,
     /// What was sent under each idempotency key.
-    sent: HashMap<String, String>,
-    conflicts: HashMap<String, u64>,
+    pub(crate) sent: HashMap<String, String>,
+    pub(crate) conflicts: HashMap<String, u64>,
     /// Transmissions of a key with other bytes than the first one.
     pub(crate) changed: u64,
     pub(crate) repeated: u64,

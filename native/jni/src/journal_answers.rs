@@ -20,8 +20,8 @@ use parsley_journal::action::{Accepted, Answer, Mutator};
 use parsley_journal::engine::Operation;
 use parsley_journal::mutate::Mutation;
 
-use parsley_core::crossing::Malformed;
 use crate::wire::Reader;
+use parsley_core::crossing::Malformed;
 
 /// How a journal is opened.
 pub(crate) struct Opening {

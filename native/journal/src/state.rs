@@ -158,10 +158,8 @@ impl State {
     /// Hands out the events of what is durable by now.
     pub(crate) fn release_events(&mut self) {
         let early = sabotage::is("tell-before-it-is-durable");
-        while let Some((_, event)) =
-            self.waiting.pop_front_if(|(written, _)| early || *written <= self.synced)
-        {
-            self.actions.push_back(Action::Emit(event));
+        while self.waiting.front().is_some_and(|(written, _)| early || *written <= self.synced) {
+            self.actions.extend(self.waiting.pop_front().map(|(_, event)| Action::Emit(event)));
         }
     }
 }

@@ -90,12 +90,11 @@ impl<'a> Transaction<'a> {
         intent: &Intent,
         first: impl FnOnce() -> Client,
     ) -> Result<u64, JournalError> {
-        let mut client = match self.client() {
-            Some(client) => client.clone(),
-            None => {
-                self.writes.insert(VERSION_KEY.to_vec(), Some(Bytes::from_static(&[FORMAT_VERSION])));
-                first()
-            }
+        let mut client = if let Some(client) = self.client() {
+            client.clone()
+        } else {
+            self.writes.insert(VERSION_KEY.to_vec(), Some(Bytes::from_static(&[FORMAT_VERSION])));
+            first()
         };
         client.allocated += 1;
         let sequence = client.allocated;
@@ -314,16 +313,13 @@ impl<'a> Transaction<'a> {
                 && failure.detail == detail
                 && !sabotage::is("a-row-for-each-failure")
         });
-        let (id, failure) = match equal {
-            Some((id, old)) => {
-                (id, Failure { message, last_at: now, count: old.count.saturating_add(1), ..old })
-            }
-            None => {
-                let id = self.change.next_failure.unwrap_or(self.cache.next_failure);
-                self.change.next_failure = Some(id + 1);
-                let kind = failed.kind;
-                (id, Failure { generation, kind, detail, message, first_at: now, last_at: now, count: 1 })
-            }
+        let (id, failure) = if let Some((id, old)) = equal {
+            (id, Failure { message, last_at: now, count: old.count.saturating_add(1), ..old })
+        } else {
+            let id = self.change.next_failure.unwrap_or(self.cache.next_failure);
+            self.change.next_failure = Some(id + 1);
+            let kind = failed.kind;
+            (id, Failure { generation, kind, detail, message, first_at: now, last_at: now, count: 1 })
         };
         self.stage(mutation_key(sequence, Part::Failure(id)), &failure);
         Ok(id)

@@ -173,6 +173,7 @@ impl<K: 'static, V: 'static> Mutators<K, V> {
     }
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "has the form of what a mutator gives")]
 fn no_stales<K, A>(_: &K, _: &A) -> Result<Stales<K>, BoxError> {
     Ok(Stales::default())
 }

@@ -31,11 +31,9 @@ impl<K: StoreKey, V: Send + Sync + 'static> Ports<K, V> {
             Ok(answer) => answer.into(),
             Err(error) => {
                 // A callback that fails because the caller gave up has not failed.
-                let answer =
-                    match cancellation.is_cancelled() && !matches!(call, Call::Commit { .. } | Call::Sync) {
-                        true => Answer::Cancelled,
-                        false => Answer::Threw(error.to_string()),
-                    };
+                let given_up =
+                    cancellation.is_cancelled() && !matches!(call, Call::Commit { .. } | Call::Sync);
+                let answer = if given_up { Answer::Cancelled } else { Answer::Threw(error.to_string()) };
                 Done { answer, error: Some(error) }
             }
         }

@@ -65,10 +65,10 @@ impl RocksStorage {
     }
 
     fn is_there(directory: &Path) -> Result<(), StorageError> {
-        match directory.join(ROWS_DIRECTORY).is_dir() {
-            true => Ok(()),
-            false => Err(StorageError(format!("{} holds no journal", directory.display()))),
+        if directory.join(ROWS_DIRECTORY).is_dir() {
+            return Ok(());
         }
+        Err(StorageError(format!("{} holds no journal", directory.display())))
     }
 
     fn open_as(directory: &Path, purpose: Purpose) -> Result<Self, StorageError> {

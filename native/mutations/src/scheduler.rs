@@ -253,7 +253,7 @@ impl Coordinator {
     pub fn unregister(&self, name: &str) {
         self.lock().stores.remove(name);
         if let Err(error) = self.0.alarm.cancel(name) {
-            self.tell(SchedulerEvent::ScheduleFailed { name: name.to_owned(), message: error.to_string() });
+            self.tell(&SchedulerEvent::ScheduleFailed { name: name.to_owned(), message: error.to_string() });
         }
         self.0.idle.notify_all();
     }
@@ -263,8 +263,8 @@ impl Coordinator {
         self.lock().events.listen()
     }
 
-    fn tell(&self, event: SchedulerEvent) {
-        self.lock().events.send(&event);
+    fn tell(&self, event: &SchedulerEvent) {
+        self.lock().events.send(event);
     }
 
     /// Runs one pass of a store now, after one that runs, and sets its alarm by what is left.
@@ -324,7 +324,7 @@ impl Coordinator {
             Err(Error::Cancelled) => return Err(Error::Cancelled),
             Err(error) => {
                 let message = error.to_string();
-                self.tell(SchedulerEvent::PassFailed { name: name.to_owned(), message });
+                self.tell(&SchedulerEvent::PassFailed { name: name.to_owned(), message });
                 !store.checkpoint_is_flushed().unwrap_or(true)
             }
         };
@@ -332,12 +332,12 @@ impl Coordinator {
             Ok(waiting) => waiting,
             Err(error) => {
                 let outcome = PassOutcome::Unavailable { name: name.to_owned(), reason: error.to_string() };
-                self.tell(SchedulerEvent::PassEnded { name: name.to_owned(), outcome: outcome.clone() });
+                self.tell(&SchedulerEvent::PassEnded { name: name.to_owned(), outcome: outcome.clone() });
                 return Ok(outcome);
             }
         };
-        let outcome = self.follow_up(name, epoch, &constraints, &policy, waiting, checkpoint_failed);
-        self.tell(SchedulerEvent::PassEnded { name: name.to_owned(), outcome: outcome.clone() });
+        let outcome = self.follow_up(name, epoch, constraints, &policy, waiting, checkpoint_failed);
+        self.tell(&SchedulerEvent::PassEnded { name: name.to_owned(), outcome: outcome.clone() });
         Ok(outcome)
     }
 
@@ -359,7 +359,7 @@ impl Coordinator {
         &self,
         name: &str,
         epoch: u64,
-        constraints: &Constraints,
+        constraints: Constraints,
         policy: &Policy,
         waiting: Vec<PendingRow>,
         checkpoint_failed: bool,
@@ -381,17 +381,17 @@ impl Coordinator {
         };
         if cleared {
             if let Err(error) = self.0.alarm.cancel(name) {
-                self.tell(SchedulerEvent::ScheduleFailed {
+                self.tell(&SchedulerEvent::ScheduleFailed {
                     name: name.to_owned(),
                     message: error.to_string(),
                 });
             }
             return PassOutcome::Cleared;
         }
-        let delay = match self.0.alarm.schedule(name, constraints, delay) {
+        let delay = match self.0.alarm.schedule(name, &constraints, delay) {
             Ok(()) => Some(delay),
             Err(error) => {
-                self.tell(SchedulerEvent::ScheduleFailed {
+                self.tell(&SchedulerEvent::ScheduleFailed {
                     name: name.to_owned(),
                     message: error.to_string(),
                 });
@@ -448,7 +448,7 @@ impl Watching {
         let Some(constraints) = constraints else { return };
         if let Err(error) = self.coordinator.0.alarm.schedule(&self.name, &constraints, Duration::ZERO) {
             let name = self.name.clone();
-            self.coordinator.tell(SchedulerEvent::ScheduleFailed { name, message: error.to_string() });
+            self.coordinator.tell(&SchedulerEvent::ScheduleFailed { name, message: error.to_string() });
         }
     }
 }

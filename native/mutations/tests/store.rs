@@ -173,7 +173,7 @@ fn a_closed_store_refuses() {
     assert!(matches!(store.mutate(&key("a"), &app.append, &"y".to_owned()), Err(Error::Closed)));
     assert!(matches!(store.drain_all(), Err(Error::Closed)));
     assert!(matches!(store.pending_writes(), Err(Error::Closed)));
-    let wait = std::time::Duration::from_secs(60);
+    let wait = std::time::Duration::from_mins(1);
     assert!(matches!(events.next(wait).unwrap().kind, EventKind::Enqueued { .. }));
     assert!(events.next(wait).is_none());
 }

@@ -73,10 +73,10 @@ impl DrainScheduler for ThreadAlarm {
     }
 
     fn validate(&self, constraints: &Constraints) -> Result<(), BoxError> {
-        match constraints.requires_charging {
-            true => Err("a thread can't tell whether the machine charges: use another scheduler".into()),
-            false => Ok(()),
+        if constraints.requires_charging {
+            return Err("a thread can't tell whether the machine charges: use another scheduler".into());
         }
+        Ok(())
     }
 
     fn schedule(&self, name: &str, _: &Constraints, delay: Duration) -> Result<(), BoxError> {

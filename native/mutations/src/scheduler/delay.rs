@@ -23,7 +23,7 @@ impl Default for Policy {
     /// 30 seconds, doubled each time, up to an hour: never shorter than the engine's own backoff, so that a pass does not
     /// come while the engine still waits.
     fn default() -> Self {
-        Self { delay_first: Duration::from_secs(30), multiplier: 2.0, delay_max: Duration::from_secs(3600) }
+        Self { delay_first: Duration::from_secs(30), multiplier: 2.0, delay_max: Duration::from_hours(1) }
     }
 }
 

@@ -137,7 +137,7 @@ fn a_name_and_a_store_are_registered_once() {
 fn a_pass_is_set_for_safety_and_then_cancelled_when_nothing_is_left() {
     let world = world();
     assert_eq!(world.pass(), PassOutcome::Cleared);
-    let safety = Some(Duration::from_secs(3600));
+    let safety = Some(Duration::from_hours(1));
     assert_eq!(world.hand.requests(), [("s".to_owned(), safety), ("s".to_owned(), None)]);
 }
 
@@ -195,7 +195,7 @@ fn a_cancelled_pass_leaves_the_alarm_that_was_set_for_safety() {
     let world = world();
     *world.store.fails.lock().unwrap() = Some(Error::Cancelled);
     assert!(matches!(world.coordinator.pass("s", &Cancellation::new()), Err(Error::Cancelled)));
-    assert_eq!(world.hand.requests(), [("s".to_owned(), Some(Duration::from_secs(3600)))]);
+    assert_eq!(world.hand.requests(), [("s".to_owned(), Some(Duration::from_hours(1)))]);
     // Its turn has ended.
     assert_eq!(world.pass(), PassOutcome::Cleared);
 }
@@ -243,7 +243,7 @@ fn a_watch_runs_a_pass_at_once_and_one_for_each_new_mutation() {
     let world = world();
     let events = world.coordinator.events();
     let watch = world.coordinator.watch("s").unwrap();
-    let ended = || match events.next(Duration::from_secs(60)) {
+    let ended = || match events.next(Duration::from_mins(1)) {
         Some(SchedulerEvent::PassEnded { outcome, .. }) => outcome,
         other => panic!("{other:?}"),
     };
