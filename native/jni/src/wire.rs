@@ -20,7 +20,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use parsley_journal::records::{Identity, Meta, Presence};
 
-use crate::packed::{Cursor, Malformed};
+use parsley_core::crossing::packed::{Cursor, Malformed};
 
 /// The version of everything in this format. Both sides are in one jar, so another one is a mix of two versions.
 pub(crate) const FORMAT: u8 = 1;

@@ -18,25 +18,29 @@ pub struct Malformed {
 pub type Row = (Bytes, Option<Bytes>);
 
 /// Reads from the front of a buffer; what it gives shares the buffer.
-pub(crate) struct Cursor {
+pub struct Cursor {
     bytes: Bytes,
     at: usize,
 }
 
 impl Cursor {
-    pub(crate) fn new(bytes: Bytes) -> Self {
+    /// Reads `bytes` from their start.
+    pub fn new(bytes: Bytes) -> Self {
         Self { bytes, at: 0 }
     }
 
-    pub(crate) fn is_at_end(&self) -> bool {
+    /// Whether all was read.
+    pub fn is_at_end(&self) -> bool {
         self.at == self.bytes.len()
     }
 
-    pub(crate) fn malformed(&self, what: &'static str) -> Malformed {
+    /// What is wrong where the reader stands.
+    pub fn malformed(&self, what: &'static str) -> Malformed {
         Malformed { at: self.at, what }
     }
 
-    pub(crate) fn take(&mut self, count: usize) -> Result<Bytes, Malformed> {
+    /// The next `count` bytes.
+    pub fn take(&mut self, count: usize) -> Result<Bytes, Malformed> {
         if count > self.bytes.len() - self.at {
             return Err(self.malformed("cut short"));
         }
@@ -45,29 +49,32 @@ impl Cursor {
         Ok(taken)
     }
 
-    pub(crate) fn array<const N: usize>(&mut self) -> Result<[u8; N], Malformed> {
+    /// The next `N` bytes.
+    pub fn array<const N: usize>(&mut self) -> Result<[u8; N], Malformed> {
         let array =
             self.bytes[self.at..].first_chunk().copied().ok_or_else(|| self.malformed("cut short"))?;
         self.at += N;
         Ok(array)
     }
 
-    pub(crate) fn i32(&mut self) -> Result<i32, Malformed> {
+    /// The next `int32`.
+    pub fn i32(&mut self) -> Result<i32, Malformed> {
         self.array().map(i32::from_be_bytes)
     }
 
-    pub(crate) fn i64(&mut self) -> Result<i64, Malformed> {
+    /// The next `int64`.
+    pub fn i64(&mut self) -> Result<i64, Malformed> {
         self.array().map(i64::from_be_bytes)
     }
 
     /// What follows an int32 length.
-    pub(crate) fn sized(&mut self) -> Result<Bytes, Malformed> {
+    pub fn sized(&mut self) -> Result<Bytes, Malformed> {
         let length = usize::try_from(self.i32()?).map_err(|_| self.malformed("a negative length"))?;
         self.take(length)
     }
 
     /// What follows an int32 length, or `None` for the length -1.
-    pub(crate) fn sized_or_null(&mut self) -> Result<Option<Bytes>, Malformed> {
+    pub fn sized_or_null(&mut self) -> Result<Option<Bytes>, Malformed> {
         match self.i32()? {
             -1 => Ok(None),
             length => {
