@@ -212,7 +212,10 @@ impl Judge {
         let due = |&(drawn_from, drawn, asked_at): &(u64, u64, i64)| {
             drawn_from == window && last.saturating_add_unsigned(drawn) <= now.max(asked_at)
         };
-        let found = state.draws.iter().position(due);
+        // Lanes draw side by side, and a draw does not say for whom. The greatest that lets this one through leaves the most
+        // to the others.
+        let fitting = (0..state.draws.len()).filter(|at| due(&state.draws[*at]));
+        let found = fitting.max_by_key(|at| state.draws[*at].1);
         demand(found.is_some(), Rule::Backoff, || {
             format!(
                 "mutation {sequence} failed {failures} times, last at {last}, and a pass works on it at {now}; \
