@@ -169,7 +169,8 @@ impl Judge {
         let done = match &effect.target {
             Target::Namespace(namespace) => Some(("invalidate", (namespace.clone(), String::new()))),
             Target::Key(key) => {
-                let marked = self.process.done.iter().filter(|((port, _), times)| *port == "markStale" && **times > 0);
+                let marked =
+                    self.process.done.iter().filter(|((port, _), times)| *port == "markStale" && **times > 0);
                 let mut marked = marked.map(|(done, _)| done.clone());
                 marked.find(|(_, at)| before.is_on_route(key, sequence, at))
             }
