@@ -14,7 +14,7 @@ use parsley_journal_sim::server::Mood;
 use parsley_journal_sim::stage::{Reply, Stage};
 
 const NAMESPACES: usize = 6;
-const ROUNDS: usize = 300;
+const ROUNDS: usize = 30;
 const ROUND_MS: i64 = 1_000;
 
 /// What a call takes, in milliseconds; calls that are out together take their time together.

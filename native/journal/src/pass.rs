@@ -63,8 +63,11 @@ async fn lease(visit: &mut Visit, key: &Identity) -> Result<Option<(Guard, Ident
         at
     };
     let lease = io.lease(&at).await?;
-    // While it was waited for, the route may have grown.
-    let at = io.state().terminal(&at);
+    let mut state = io.state();
+    // While it was waited for, the route may have grown, also by a write that failed and happened all the same.
+    state.cache()?;
+    let at = state.terminal(&at);
+    drop(state);
     lease.work_on(&at);
     let mut state = io.state();
     if let Some(owner) = state.cache()?.owners.get(&at.namespace).copied()

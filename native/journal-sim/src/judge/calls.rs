@@ -55,7 +55,7 @@ impl Judge {
             Call::MarkStale(key) => {
                 let sequences = self.durable_at("EFFECTS_PENDING", key, "markStale", |judge, sequence| {
                     judge.pending_effects(sequence).any(|target| match target {
-                        Target::Key(target) => judge.durable.terminal_after(target, sequence) == key_of(key),
+                        Target::Key(target) => judge.durable.is_on_route(target, sequence, &key_of(key)),
                         Target::Namespace(_) => false,
                     })
                 })?;
@@ -123,14 +123,11 @@ impl Judge {
 
     /// A pass works on one of these mutations, whose calls look alike.
     fn touch_one(&mut self, task: TaskId, sequences: &[u64], now: i64) -> Judged {
-        let mut refused = Ok(());
-        for sequence in sequences {
-            match self.touch(task, *sequence, now) {
-                Ok(()) => return Ok(()),
-                Err(violation) => refused = Err(violation),
-            }
+        match sequences {
+            [sequence] => self.touch(task, *sequence, now),
+            // Which one it is, the transaction behind the call will tell.
+            _ => Ok(()),
         }
-        refused
     }
 
     fn adopted(&mut self, task: TaskId, key: &Identity, value: &Value, now: i64) -> Judged {
@@ -212,7 +209,10 @@ impl Judge {
         let due = |&(drawn_from, drawn, asked_at): &(u64, u64, i64)| {
             drawn_from == window && last.saturating_add_unsigned(drawn) <= now.max(asked_at)
         };
-        let found = state.draws.iter().position(due);
+        // Lanes draw side by side, and a draw does not say for whom. The greatest that lets this one through leaves the most
+        // to the others.
+        let fitting = (0..state.draws.len()).filter(|at| due(&state.draws[*at]));
+        let found = fitting.max_by_key(|at| state.draws[*at].1);
         demand(found.is_some(), Rule::Backoff, || {
             format!(
                 "mutation {sequence} failed {failures} times, last at {last}, and a pass works on it at {now}; \

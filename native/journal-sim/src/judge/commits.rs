@@ -163,11 +163,19 @@ impl Judge {
             .range(range)
             .filter(|(index, effect)| before.effects.get(index).is_some_and(|old| old != *effect));
         let (Some((_, effect)), None) = (settled.next(), settled.next()) else { return false };
+        if effect.disposition != "APPLIED" {
+            return false;
+        }
         let done = match &effect.target {
-            Target::Namespace(namespace) => ("invalidate", (namespace.clone(), String::new())),
-            Target::Key(key) => ("markStale", before.terminal_after(key, sequence)),
+            Target::Namespace(namespace) => Some(("invalidate", (namespace.clone(), String::new()))),
+            Target::Key(key) => {
+                let marked =
+                    self.process.done.iter().filter(|((port, _), times)| *port == "markStale" && **times > 0);
+                let mut marked = marked.map(|(done, _)| done.clone());
+                marked.find(|(_, at)| before.is_on_route(key, sequence, at))
+            }
         };
-        effect.disposition == "APPLIED" && self.took(done)
+        done.is_some_and(|done| self.took(done))
     }
 
     /// Whether a local call was done that no other transaction rests on.

@@ -256,6 +256,16 @@ impl Rows {
         at.clone()
     }
 
+    /// Whether a key lies on the route from another one: where it ended before another lane made it longer.
+    pub(super) fn is_on_route(&self, from: &Key, creator: u64, key: &Key) -> bool {
+        let routes = |alias: &&Alias| alias.active || alias.creator == creator;
+        std::iter::successors(Some(from), |at| {
+            self.aliases.get(*at).filter(routes).map(|alias| &alias.target)
+        })
+        .take(self.aliases.len() + 1)
+        .any(|at| at == key)
+    }
+
     /// The end of the route from a key.
     pub(super) fn terminal(&self, key: &Key) -> Key {
         self.terminal_after(key, 0)
