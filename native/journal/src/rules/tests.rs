@@ -125,8 +125,9 @@ fn a_push_is_counted_once() {
     assert_eq!(edge_is_known(&row(RefreshRequired), &skipped, Cause::Step), Err(Rule::EdgeKnown));
 }
 
-fn dismissed(execution: Execution) -> Execution {
-    Execution { dismissed: Some(Dismissal { at: 8, note: "by hand".into() }), ..execution }
+fn dismissed(mut execution: Execution) -> Execution {
+    execution.dismissed = Some(Dismissal { at: 8, note: "by hand".into() });
+    execution
 }
 
 #[test]
