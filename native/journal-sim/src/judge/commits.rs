@@ -121,7 +121,7 @@ impl Judge {
     fn equal_conflicts(&self, sequence: u64) -> usize {
         let attempts = self.visible.attempts.range((sequence, 0)..=(sequence, u32::MAX));
         let mut receipts = attempts.rev().map(|(_, attempt)| attempt.conflict.clone());
-        let version = |receipt: Option<super::Meta>| receipt.map(|meta| meta.unwrap_or_default());
+        let version = |receipt: Option<super::Meta>| receipt.map(Option::unwrap_or_default);
         let last = version(receipts.next().flatten());
         1 + receipts.map(version).take_while(|receipt| *receipt == last).count().min(EQUAL_CONFLICTS - 1)
     }
@@ -151,7 +151,7 @@ impl Judge {
         let own = &self.visible.attempts[&(sequence, generation)].key;
         let key = self.visible.terminal(ack.target.as_ref().unwrap_or(own));
         let present = ack.value.is_some();
-        let mut took = |port| self.took((port, key.clone()));
+        let mut took = |port| self.took(&(port, key.clone()));
         if present { took("apply") & took("confirmFresh") } else { took("clear") }
     }
 
@@ -175,12 +175,12 @@ impl Judge {
                 marked.find(|(_, at)| before.is_on_route(key, sequence, at))
             }
         };
-        done.is_some_and(|done| self.took(done))
+        done.is_some_and(|done| self.took(&done))
     }
 
     /// Whether a local call was done that no other transaction rests on.
-    fn took(&mut self, done: (&'static str, Key)) -> bool {
-        self.process.done.get_mut(&done).is_some_and(|times| {
+    fn took(&mut self, done: &(&'static str, Key)) -> bool {
+        self.process.done.get_mut(done).is_some_and(|times| {
             let is_there = *times > 0;
             *times -= u32::from(is_there);
             is_there

@@ -37,6 +37,7 @@ struct Sent {
 
 /// What an operation has met so far.
 #[derive(Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "facts that do not exclude each other")]
 struct Task {
     everything: bool,
     keyed: bool,
@@ -185,8 +186,15 @@ impl Judge {
         match (call, answer) {
             (_, Answer::Cancelled) => state.cancelled = true,
             (_, Answer::Fatal)
-            | (Call::Commit { .. } | Call::Sync | Call::Status(_) | Call::Read(_), Answer::Threw(_))
-            | (Call::FreshRead(_) | Call::Draw { .. }, Answer::Threw(_)) => {
+            | (
+                Call::Commit { .. }
+                | Call::Sync
+                | Call::Status(_)
+                | Call::Read(_)
+                | Call::FreshRead(_)
+                | Call::Draw { .. },
+                Answer::Threw(_),
+            ) => {
                 state.trouble = true;
                 if matches!(call, Call::Commit { .. } | Call::Sync) {
                     // Others may come by the same rows while the engine reads them anew.
@@ -209,7 +217,7 @@ impl Judge {
                 }
             }
             (Call::Merge { key, .. }, answer) => {
-                drop(self.process.merges.insert(key_of(key), answer.clone()))
+                self.process.merges.insert(key_of(key), answer.clone());
             }
             (call, Answer::Done) => {
                 if let Some(done) = done(call) {

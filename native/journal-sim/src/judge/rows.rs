@@ -152,7 +152,7 @@ impl<'a> Fields<'a> {
     }
 
     fn blob(&mut self) -> Vec<u8> {
-        let length = self.number(4) as usize;
+        let length = usize::try_from(self.number(4)).expect("four bytes are no more than a machine counts");
         self.take(length).to_vec()
     }
 

@@ -13,6 +13,11 @@ fn threw(what: &str) -> Answer {
 }
 
 impl World {
+    /// A failure of storage, after which nobody knows whether it has happened.
+    fn half_done(&mut self, what: &str) -> Reply {
+        if self.random.chance(500) { Reply::Say(threw(what)) } else { Reply::DoAndSay(threw(what)) }
+    }
+
     pub(super) fn reply_to(&mut self, call: &Call) -> Reply {
         let is_journal = matches!(call, Call::Commit { .. } | Call::Sync | Call::Draw { .. });
         if !is_journal && self.is_troubled(12) {
@@ -22,14 +27,8 @@ impl World {
             return Reply::Say(Answer::Cancelled);
         }
         match call {
-            Call::Commit { .. } if self.is_troubled(200) => match self.random.chance(500) {
-                true => Reply::Say(threw("write")),
-                false => Reply::DoAndSay(threw("write")),
-            },
-            Call::Sync if self.is_troubled(150) => match self.random.chance(500) {
-                true => Reply::Say(threw("sync")),
-                false => Reply::DoAndSay(threw("sync")),
-            },
+            Call::Commit { .. } if self.is_troubled(200) => self.half_done("write"),
+            Call::Sync if self.is_troubled(150) => self.half_done("sync"),
             Call::Draw { window_ms } => Reply::Say(Answer::Drawn(self.draw(*window_ms))),
             Call::Resolve(identity) => self.resolves(identity),
             Call::Status(_) if self.is_troubled(100) => Reply::Say(threw("status")),

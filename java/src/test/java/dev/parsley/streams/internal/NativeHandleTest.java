@@ -129,7 +129,8 @@ class NativeHandleTest {
     assertThrows(IllegalArgumentException.class, () -> NativeStore.restore(store, cut));
     assertThrows(IllegalArgumentException.class, () -> NativeStore.commit(store, cut));
     assertThrows(
-        IllegalArgumentException.class, () -> NativeEngine.open(store, new byte[3], NativeCalls.exchange()));
+        IllegalArgumentException.class,
+        () -> NativeEngine.open(store, new byte[3], NativeCalls.exchange()));
     assertThrows(
         IllegalArgumentException.class, () -> NativeEngine.topicsGone(store, new byte[15]));
     // One byte more than there is room for, and lengths that are none.
@@ -141,7 +142,8 @@ class NativeHandleTest {
     final ByteBuffer[] unfit = {null, ByteBuffer.allocate(64), ByteBuffer.allocateDirect(1 << 21)};
     for (ByteBuffer exchange : unfit) {
       assertThrows(
-          IllegalArgumentException.class, () -> NativeEngine.open(store, NativeCalls.config(), exchange));
+          IllegalArgumentException.class,
+          () -> NativeEngine.open(store, NativeCalls.config(), exchange));
     }
     NativeStore.close(store);
   }
