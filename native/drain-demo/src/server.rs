@@ -142,7 +142,7 @@ impl Shared {
         self.news.1.notify_all();
         let fate = self.fate();
         if matches!(fate, Fate::Slow) {
-            thread::sleep(Duration::from_millis(30));
+            thread::park_timeout(Duration::from_millis(30));
         }
         let Some((status, answer)) = self.push(&body, &fate) else {
             // The connection is dropped without an answer: the client can't know.

@@ -222,8 +222,12 @@ final class CausalNode<K, V, KOut, VOut> implements Processor<byte[], byte[], KO
     }
   }
 
+  /** Hands over what waited when no record has come since, or in front of the one that has. */
   private void drainIfDue() {
     if (drainDue) {
+      // A transaction without positions is fenced by nobody, and another instance, which took this
+      // one's place while it stood still, may have handed over the same records.
+      internals.commitPositions(settings.storeName());
       drain();
     }
   }

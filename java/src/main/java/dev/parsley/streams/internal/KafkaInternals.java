@@ -11,14 +11,16 @@ import org.apache.kafka.streams.state.internals.WrappedStateStore;
 
 /**
  * Everything we need of Kafka Streams that it does not offer in public, in one place, since it may
- * change in any release. It is three things:
+ * change in any release. It is four things:
  *
  * <ul>
  *   <li>setting the record context around the user's call. A released record keeps its own topic,
  *       offset and headers whatever record triggered the release, and {@code recordMetadata()}, the
  *       stores and the children all read them from the context, which has no public setter;
  *   <li>a record context at a flush that has none, because change-logging takes its timestamp;
- *   <li>the store behind the wrapper that {@code getStateStore} puts around it.
+ *   <li>the store behind the wrapper that {@code getStateStore} puts around it;
+ *   <li>read positions in a transaction of a punctuation. Kafka Streams leaves them out when no
+ *       record was read, and then nothing fences an instance whose place was taken.
  * </ul>
  *
  * <p>Apart from this, {@link CausalStore} implements the internal {@code CachedStateStore}, which
@@ -80,6 +82,14 @@ final class KafkaInternals {
   /** Puts back what {@link #recordContext()} gave. */
   void leave(RecordContext before) {
     context.setRecordContext((ProcessorRecordContext) before);
+  }
+
+  /**
+   * Has the next commit carry the positions of all inputs, also of those that were not read. They
+   * go with the generation of the group's member, so that a member that was replaced is fenced.
+   */
+  void commitPositions(String reason) {
+    context.addProcessorMetadataKeyValue(reason, 1);
   }
 
   /** The ordering store as {@code getStateStore} gave it. */

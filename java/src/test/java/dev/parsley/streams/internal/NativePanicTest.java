@@ -36,7 +36,7 @@ class NativePanicTest {
   @BeforeEach
   void openAnotherStore() {
     sound = open("sound");
-    NativeEngine.open(sound, NativeCalls.config());
+    NativeEngine.open(sound, NativeCalls.config(), NativeCalls.exchange());
     NativeStore.put(sound, KEY, VALUE);
   }
 
@@ -63,7 +63,7 @@ class NativePanicTest {
   @MethodSource("calls")
   void shouldCloseOnlyTheStoreInWhichAMethodPanicked(String panicking) {
     final long broken = open("broken");
-    NativeEngine.open(broken, NativeCalls.config());
+    NativeEngine.open(broken, NativeCalls.config(), NativeCalls.exchange());
     NativeStore.put(broken, KEY, VALUE);
     final LongConsumer call = NativeCalls.onAStore().get(panicking);
 
