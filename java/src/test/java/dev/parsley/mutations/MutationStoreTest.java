@@ -176,6 +176,31 @@ class MutationStoreTest {
   }
 
   @Test
+  void shouldMakeNoCallbackForADrainThatWasCancelledBefore() {
+    final List<Identity> asked = new ArrayList<>();
+    final OtherSide side =
+        new OtherSide() {
+          @Override
+          public Meta status(Identity key) {
+            asked.add(key);
+            return null;
+          }
+        };
+    final Queue<Runnable> later = new ArrayDeque<>();
+    try (MutationStore<Identity, String> store = side.store().executor(later::add).open()) {
+      store.mutate(KEY, side.set, "a");
+
+      store.drain(KEY).cancel(true);
+      for (Runnable task = later.poll(); task != null; task = later.poll()) {
+        task.run();
+      }
+
+      assertEquals(List.of(), asked);
+      assertEquals(1, store.pending(KEY).size());
+    }
+  }
+
+  @Test
   void shouldTakeAnInterruptOfTheCallbacksThreadForCancellation() throws Exception {
     final LinkedBlockingQueue<Thread> inPush = new LinkedBlockingQueue<>();
     final OtherSide side =
