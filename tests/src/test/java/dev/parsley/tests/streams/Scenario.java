@@ -293,7 +293,9 @@ public final class Scenario implements AutoCloseable {
     Judge.requireCausal(topicIds, expected, copies());
   }
 
-  /** Waits until every position of the group was committed by Kafka Streams, which leaves its mark. */
+  /**
+   * Waits until every position of the group was committed by Kafka Streams, which leaves its mark.
+   */
   void awaitPositionsOfKafkaStreams() throws Exception {
     Await.until(
         () ->
@@ -307,7 +309,6 @@ public final class Scenario implements AutoCloseable {
                 .noneMatch(offset -> offset.metadata().isEmpty()),
         "the positions are committed by Kafka Streams");
   }
-
 
   /** Moves the stopped group to the given offsets. */
   void moveGroup(Map<String, Long> offsetsByTopic) throws Exception {
