@@ -46,8 +46,8 @@ fn is_poisoned(key: &Identity) -> bool {
     &*key.namespace == "poison"
 }
 
-fn threw() -> Option<Reply> {
-    Some(Reply::Say(Answer::Threw("for ever".to_owned())))
+fn threw() -> Reply {
+    Reply::Say(Answer::Threw("for ever".to_owned()))
 }
 
 /// The milliseconds from the request to its effect at the server, of each mutation of a healthy namespace, sorted.
@@ -106,17 +106,16 @@ fn a_head_that_fails_for_ever_costs_other_namespaces_nothing() {
             _ => None,
         }),
         ("its answer can't be adopted", Doing::Set, |call| match call {
-            Call::Apply { key, .. } if is_poisoned(key) => threw(),
+            Call::Apply { key, .. } if is_poisoned(key) => Some(threw()),
             _ => None,
         }),
-        ("its effect fails", Doing::Set, |call| match call {
-            Call::MarkStale(_) => None,
-            Call::ConfirmFresh { key, .. } if is_poisoned(key) => threw(),
+        ("its adoption can't be confirmed", Doing::Set, |call| match call {
+            Call::ConfirmFresh { key, .. } if is_poisoned(key) => Some(threw()),
             _ => None,
         }),
         ("its mutator declines", Doing::Update, |_| None),
         ("its base can't be read", Doing::Set, |call| match call {
-            Call::Status(key) if is_poisoned(key) => threw(),
+            Call::Status(key) if is_poisoned(key) => Some(threw()),
             _ => None,
         }),
     ];
