@@ -19,7 +19,7 @@ pub(crate) struct Ports {
     server: VecDeque<ServerAnswer>,
     retire: VecDeque<RetireAnswer>,
     resolver: HashMap<Identity, ResolverAnswer>,
-    ports: HashMap<Port, VecDeque<PortAnswer>>,
+    scripted: HashMap<Port, VecDeque<PortAnswer>>,
     merge: VecDeque<MergeAnswer>,
 }
 
@@ -32,7 +32,7 @@ impl Ports {
             Step::Server(answers) => self.server = answers,
             Step::Retire(answers) => self.retire = answers,
             Step::Resolver(key, answer) => drop(self.resolver.insert(key, answer)),
-            Step::Fail(port, answers) => drop(self.ports.insert(port, answers)),
+            Step::Fail(port, answers) => drop(self.scripted.insert(port, answers)),
             Step::Merge(answers) => self.merge = answers,
             other => return Some(other),
         }
@@ -112,7 +112,7 @@ impl Ports {
     }
 
     fn port(&mut self, port: &Port, done: impl FnOnce(&mut Self, PortAnswer) -> Answer) -> Answer {
-        let answer = self.ports.get_mut(port).and_then(VecDeque::pop_front).unwrap_or(PortAnswer::Ok);
+        let answer = self.scripted.get_mut(port).and_then(VecDeque::pop_front).unwrap_or(PortAnswer::Ok);
         match answer {
             PortAnswer::Throw => Answer::Threw("the port was scripted to fail".to_owned()),
             PortAnswer::Cancel => Answer::Cancelled,

@@ -65,9 +65,9 @@ pub(crate) fn run(
 
 fn tell(json: bool, line: &Value, words: &str, out: &mut impl Write) -> Result<(), Failure> {
     if json {
-        writeln!(out, "{line}")?
+        writeln!(out, "{line}")?;
     } else {
-        writeln!(out, "{words}")?
+        writeln!(out, "{words}")?;
     }
     Ok(())
 }

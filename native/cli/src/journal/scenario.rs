@@ -282,6 +282,7 @@ fn server_answer(value: Value) -> Read<ServerAnswer> {
     Ok(answer)
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "has the form that each wants")]
 fn retire_answer(value: Value) -> Read<RetireAnswer> {
     match value.as_str() {
         Some("throw") => Ok(RetireAnswer::Throw),

@@ -88,14 +88,14 @@ fn judge_the_rest(script: &Script, run: &mut Run, expected: &Kafka) {
 /// all of them). Counts the crashes by point.
 fn cut_everywhere(script: &Script, death: Death, crashes: &mut BTreeMap<Point, usize>) {
     let (points, expected) = uncut(script);
-    for at in 0..points.len() {
+    for (at, point) in points.iter().enumerate() {
         let mut kept = 0;
         loop {
             let mut run = Run::prepared(script, Cut::at(at, death));
-            assert_eq!(run.live(script), Some(points[at]));
+            assert_eq!(run.live(script), Some(*point));
             let unflushed = run.disk.crash(kept);
             judge_the_rest(script, &mut run, &expected);
-            *crashes.entry(points[at]).or_default() += 1;
+            *crashes.entry(*point).or_default() += 1;
             if kept >= unflushed {
                 break;
             }

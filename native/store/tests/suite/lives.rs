@@ -138,7 +138,7 @@ impl Script {
             Start::FarBehind => {
                 // Each run takes the same ones, since there is much of them.
                 static ROWS: OnceLock<Vec<Change>> = OnceLock::new();
-                kafka.changelog = ROWS.get_or_init(|| old_rows(held::VERSION_2, 9, 800 * 1024)).clone();
+                kafka.changelog.clone_from(ROWS.get_or_init(|| old_rows(held::VERSION_2, 9, 800 * 1024)));
                 put_all(&mut store, &kafka.changelog[..6]);
                 store.commit(&[(NAME.to_owned(), Some(6))]).unwrap();
             }

@@ -151,7 +151,9 @@ fn a_restore_interrupted_after_any_batch_is_begun_again() {
     let whole = {
         let disk = MemoryDisk::new();
         let mut store = OrderingStore::open(MemoryBackend::open(&disk).unwrap()).unwrap();
-        changelog.iter().for_each(|batch| store.restore(batch.clone()).unwrap());
+        for batch in &changelog {
+            store.restore(batch.clone()).unwrap();
+        }
         rows(&store)
     };
     let directory = scratch();
@@ -163,7 +165,9 @@ fn a_restore_interrupted_after_any_batch_is_begun_again() {
         store.close().unwrap();
     }
     let mut store = open(directory.path()).unwrap();
-    changelog.iter().for_each(|batch| store.restore(batch.clone()).unwrap());
+    for batch in &changelog {
+        store.restore(batch.clone()).unwrap();
+    }
     commit(&mut store, 99);
     store.close().unwrap();
     let store = open(directory.path()).unwrap();
