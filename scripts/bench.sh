@@ -5,5 +5,8 @@ source "$(dirname "$0")/common.sh"
 scripts/native.sh
 cargo bench --profile release --workspace --bench engine
 
+say "The mutation journal"
+cargo run --release --quiet -p parsley-mutations --example journal_bench
+
 say "The causal node inside Kafka Streams"
 run_gradle :benches:bench

@@ -185,14 +185,18 @@ impl Hub {
     ) {
         let mut inner = self.lock();
         loop {
-            if pump(&mut inner, ports.clock.now_ms()) {
-                self.changed.notify_all();
-            }
+            let others = pump(&mut inner, ports.clock.now_ms(), task);
             let Some(running) = inner.running.get_mut(&task) else { return };
             if running.outcome.is_some() {
+                self.changed.notify_all();
                 return;
             }
-            let Some((id, call)) = running.calls.pop_front() else {
+            let next = running.calls.pop_front();
+            // Waking a thread that finds nothing to do costs more than most steps, so only for what is left for it.
+            if others || !running.calls.is_empty() {
+                self.changed.notify_all();
+            }
+            let Some((id, call)) = next else {
                 inner = self.changed.wait(inner).unwrap_or_else(PoisonError::into_inner);
                 continue;
             };
@@ -224,8 +228,9 @@ impl Hub {
     }
 }
 
-/// Has the engine go on, and gives its actions to those who do them. Returns whether somebody else has something to do.
-fn pump(inner: &mut Inner, now_ms: i64) -> bool {
+/// Has the engine go on, and gives its actions to those who do them. Returns whether an operation other than `own` has
+/// something to do.
+fn pump(inner: &mut Inner, now_ms: i64, own: TaskId) -> bool {
     let mut news = false;
     let Some(engine) = &mut inner.engine else { return false };
     while let Some(action) = engine.next(now_ms) {
@@ -233,13 +238,13 @@ fn pump(inner: &mut Inner, now_ms: i64) -> bool {
             Action::Call { task, id, call } => {
                 if let Some(running) = inner.running.get_mut(&task) {
                     running.calls.push_back((id, call));
-                    news = true;
+                    news |= task != own;
                 }
             }
             Action::Finished { task, outcome } => {
                 if let Some(running) = inner.running.get_mut(&task) {
                     running.outcome = Some(outcome);
-                    news = true;
+                    news |= task != own;
                 }
             }
             Action::Abandon(id) => drop(inner.abandoned.insert(id)),
