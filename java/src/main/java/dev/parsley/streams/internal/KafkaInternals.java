@@ -85,8 +85,9 @@ final class KafkaInternals {
   }
 
   /**
-   * Has the next commit carry the positions of all inputs, also of those that were not read. They
-   * go with the generation of the group's member, so that a member that was replaced is fenced.
+   * Has the next commit carry the positions of all inputs of which something was fetched, also if
+   * none of it was read. They go with the generation of the group's member, so that a member that
+   * was replaced is fenced.
    */
   void commitPositions(String reason) {
     context.addProcessorMetadataKeyValue(reason, 1);
