@@ -8,11 +8,14 @@ RUST_MINIMUM="$(sed -nE 's/^rust-version = "(.+)"$/\1/p' Cargo.toml)"
 missing=() # Debian packages
 has() { command -v "$1" >/dev/null 2>&1; }
 
-# bindgen, which reads RocksDB's headers, loads libclang when it runs; its package brings it.
+# bindgen, which reads RocksDB's headers, loads libclang when it runs; its package brings it. A
+# libclang-cpp beside it is another library, which LLVM's other packages bring and bindgen can't use.
 has_libclang() {
   [ -n "${LIBCLANG_PATH:-}" ] && return 0
-  compgen -G '/usr/lib/llvm-*/lib/libclang*.so*' >/dev/null && return 0
-  compgen -G '/usr/lib/*/libclang*.so*' >/dev/null && return 0
+  compgen -G '/usr/lib/llvm-*/lib/libclang.so*' >/dev/null && return 0
+  compgen -G '/usr/lib/llvm-*/lib/libclang-[0-9]*.so*' >/dev/null && return 0
+  compgen -G '/usr/lib/*/libclang.so*' >/dev/null && return 0
+  compgen -G '/usr/lib/*/libclang-[0-9]*.so*' >/dev/null && return 0
   [ "$(uname -s)" = Darwin ] && has xcrun
 }
 
