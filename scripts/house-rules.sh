@@ -11,6 +11,7 @@ STREAMS_INTERNALS_ALLOWED=(
   benches/src/main/java/dev/parsley/benches/NodeRun.java
   java/src/main/java/dev/parsley/streams/internal/CausalStore.java
   java/src/main/java/dev/parsley/streams/internal/KafkaInternals.java
+  java/src/main/java/dev/parsley/streams/internal/ReadPositions.java
 )
 
 broken=0

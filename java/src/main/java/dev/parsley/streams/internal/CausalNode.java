@@ -101,6 +101,7 @@ final class CausalNode<K, V, KOut, VOut> implements Processor<byte[], byte[], KO
     received.forEach(topic -> channels.put(topic.name(), channels.size()));
     channelTopic = null;
     store.attach(execution);
+    ReadPositions.begin(context, opened.committed());
   }
 
   /** The launcher tells which topics reach the node; what is declared must be the same. */
@@ -225,11 +226,17 @@ final class CausalNode<K, V, KOut, VOut> implements Processor<byte[], byte[], KO
   /** Hands over what waited when no record has come since, or in front of the one that has. */
   private void drainIfDue() {
     if (drainDue) {
-      // A transaction without positions is fenced by nobody, and another instance, which took this
-      // one's place while it stood still, may have handed over the same records.
-      internals.commitPositions(settings.storeName());
+      fenced();
       drain();
     }
+  }
+
+  /**
+   * A transaction without positions is fenced by nobody, and another instance, which took this
+   * one's place while it stood still, may have made the same step.
+   */
+  private void fenced() {
+    internals.commitPositions(settings.storeName());
   }
 
   private void drain() {
@@ -335,8 +342,12 @@ final class CausalNode<K, V, KOut, VOut> implements Processor<byte[], byte[], KO
   private Punctuator asStep(Punctuator punctuator) {
     return timestamp -> {
       execution.rethrow();
+      final long before = execution.stamped();
       punctuator.punctuate(timestamp);
       execution.rethrow();
+      if (execution.stamped() != before) {
+        fenced();
+      }
       drainIfDue();
     };
   }

@@ -30,6 +30,7 @@ final class Execution {
   // Causes go in through it and the stamp comes out, since arrays cost more to cross.
   private final ByteBuffer exchange;
   private Header stamp;
+  private long stamped;
   private int stampBytes; // In the exchange; 0 when it is not there.
   private RefusalException refused;
   private RuntimeException broken;
@@ -155,10 +156,16 @@ final class Execution {
 
   /** The causes header for what is sent now. Kept until the frontier may have changed. */
   Header stamp() {
+    stamped++;
     if (stamp == null) {
       stamp = new RecordHeader(Causes.HEADER, stampValue());
     }
     return stamp;
+  }
+
+  /** How often {@link #stamp} was asked for, which is once for each forwarded record. */
+  long stamped() {
+    return stamped;
   }
 
   private byte[] stampValue() {

@@ -20,7 +20,8 @@ import org.apache.kafka.streams.state.internals.WrappedStateStore;
  *   <li>a record context at a flush that has none, because change-logging takes its timestamp;
  *   <li>the store behind the wrapper that {@code getStateStore} puts around it;
  *   <li>read positions in a transaction of a punctuation. Kafka Streams leaves them out when no
- *       record was read, and then nothing fences an instance whose place was taken.
+ *       record was read, and then nothing fences an instance whose place was taken. {@link
+ *       ReadPositions} is the other half of it.
  * </ul>
  *
  * <p>Apart from this, {@link CausalStore} implements the internal {@code CachedStateStore}, which
@@ -85,9 +86,9 @@ final class KafkaInternals {
   }
 
   /**
-   * Has the next commit carry the positions of all inputs of which something was fetched, also if
-   * none of it was read. They go with the generation of the group's member, so that a member that
-   * was replaced is fenced.
+   * Has the next commit carry the positions of all inputs, also if nothing was read. They go with
+   * the generation of the group's member, so that a member that was replaced is fenced. That there
+   * are some, and that they are right, is what {@link ReadPositions} sees to.
    */
   void commitPositions(String reason) {
     context.addProcessorMetadataKeyValue(reason, 1);

@@ -35,29 +35,36 @@ final class NodeOpening<K, V> {
     this.partition = partition;
   }
 
-  /** An open execution, and the topics it receives by their index in it. */
-  record Opened<K, V>(Execution execution, List<ReceivedTopic<K, V>> received) {}
+  /**
+   * An open execution, the topics it receives by their index in it, and the group's offsets of
+   * them.
+   */
+  record Opened<K, V>(
+      Execution execution,
+      List<ReceivedTopic<K, V>> received,
+      Map<TopicPartition, Long> committed) {}
 
   /**
    * @param budgetBytes that of the node
    */
   Opened<K, V> open(long budgetBytes) {
     final Optional<TaskChecks> checks = TaskChecks.of(directory, store);
-    final List<ReceivedTopic<K, V>> received = receivedTopics(checks);
+    final Set<String> names = new HashSet<>();
+    settings.topics().forEach(topic -> names.add(topic.name()));
+    final Map<String, TopicDirectory.Topic> existing = directory.describe(names);
+    final Map<TopicPartition, Long> committed = committed(existing, checks);
+    final List<ReceivedTopic<K, V>> received = receivedTopics(existing, committed);
     final Execution execution = Execution.open(store.handle(), budgetBytes, received);
     checks.ifPresent(TaskChecks::requireStateAndPositions);
     final Set<Uuid> gone = goneTopics(execution, received);
     if (!gone.isEmpty()) {
       execution.topicsGone(packed(gone));
     }
-    return new Opened<>(execution, received);
+    return new Opened<>(execution, received, committed);
   }
 
-  /** R of the rules: the declared topics that have a partition of this task's number. */
-  private List<ReceivedTopic<K, V>> receivedTopics(Optional<TaskChecks> checks) {
-    final Set<String> names = new HashSet<>();
-    settings.topics().forEach(topic -> names.add(topic.name()));
-    final Map<String, TopicDirectory.Topic> existing = directory.describe(names);
+  private Map<TopicPartition, Long> committed(
+      Map<String, TopicDirectory.Topic> existing, Optional<TaskChecks> checks) {
     final Set<TopicPartition> partitions = new HashSet<>();
     existing.forEach(
         (name, topic) -> {
@@ -65,11 +72,14 @@ final class NodeOpening<K, V> {
             partitions.add(new TopicPartition(name, partition));
           }
         });
-    final Map<TopicPartition, Long> committed =
-        checks.isPresent()
-            ? checks.get().committed(existing, partitions)
-            : directory.committed(partitions);
+    return checks.isPresent()
+        ? checks.get().committed(existing, partitions)
+        : directory.committed(partitions);
+  }
 
+  /** R of the rules: the declared topics that have a partition of this task's number. */
+  private List<ReceivedTopic<K, V>> receivedTopics(
+      Map<String, TopicDirectory.Topic> existing, Map<TopicPartition, Long> committed) {
     final List<ReceivedTopic<K, V>> received = new ArrayList<>();
     for (DeclaredTopic<K, V> declared : settings.topics()) {
       final TopicDirectory.Topic topic = existing.get(declared.name());

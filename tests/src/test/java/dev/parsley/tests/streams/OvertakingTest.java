@@ -130,6 +130,8 @@ class OvertakingTest {
 
       scenario.run(directory); // No record comes: the restart alone makes it deliverable.
       scenario.requireCausal();
+      // Its transaction has positions, which is what fences an instance that was replaced.
+      scenario.awaitPositionsOfKafkaStreams();
     }
   }
 

@@ -293,6 +293,23 @@ public final class Scenario implements AutoCloseable {
     Judge.requireCausal(topicIds, expected, copies());
   }
 
+  /**
+   * Waits until every position of the group was committed by Kafka Streams, which leaves its mark.
+   */
+  void awaitPositionsOfKafkaStreams() throws Exception {
+    Await.until(
+        () ->
+            cluster
+                .admin()
+                .listConsumerGroupOffsets(applicationId)
+                .partitionsToOffsetAndMetadata()
+                .get()
+                .values()
+                .stream()
+                .noneMatch(offset -> offset.metadata().isEmpty()),
+        "the positions are committed by Kafka Streams");
+  }
+
   /** Moves the stopped group to the given offsets. */
   void moveGroup(Map<String, Long> offsetsByTopic) throws Exception {
     Await.until(
