@@ -3,10 +3,13 @@
 source "$(dirname "$0")/common.sh"
 
 scripts/native.sh
-cargo bench --profile release --workspace --bench engine
+cargo bench --profile release --workspace --bench engine --bench journal
 
-say "The mutation journal"
+say "A journal of a million pending mutations"
 cargo run --release --quiet -p parsley-mutations --example journal_bench
 
-say "The causal node inside Kafka Streams"
+say "The mutation journal from Java"
+run_gradle :benches:jmh
+
+say "The causal node inside Kafka Streams, and the mutation journal beside an outbox"
 run_gradle :benches:bench

@@ -5,17 +5,21 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 
-/** Prints what the causal node costs, each figure beside the same work without it. */
+/**
+ * Prints what the causal node costs, each figure beside the same work without it, and the mutation
+ * journal beside a plain outbox.
+ */
 public final class NodeBenchmarks {
 
-  private static final String[] ALL = {"held", "cost", "throughput"};
+  private static final String[] ALL = {"held", "cost", "throughput", "outbox"};
 
   private NodeBenchmarks() {}
 
   /**
    * Uses a directory of its own and removes it.
    *
-   * @param arguments which to run of {@code held}, {@code cost} and {@code throughput}; none: all
+   * @param arguments which to run of {@code held}, {@code cost}, {@code throughput} and {@code
+   *     outbox}; none: all
    */
   public static void main(String[] arguments) throws IOException, InterruptedException {
     System.out.printf(
@@ -44,6 +48,9 @@ public final class NodeBenchmarks {
         break;
       case "throughput":
         Throughput.measure(directory);
+        break;
+      case "outbox":
+        OutboxComparison.measure(directory);
         break;
       default:
         throw new IllegalArgumentException(
