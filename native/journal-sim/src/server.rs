@@ -95,6 +95,11 @@ impl Server {
         Answer::Accepted(answer)
     }
 
+    /// Whether it has answered this push with another identity.
+    pub fn has_named(&self, idempotency_key: &str) -> bool {
+        self.answers.get(idempotency_key).is_some_and(|answer| answer.target.is_some())
+    }
+
     /// What it has, with its version.
     pub fn value(&self, key: &Identity) -> (Presence, Option<Meta>) {
         match self.values.get(key) {

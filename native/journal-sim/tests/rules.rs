@@ -337,3 +337,26 @@ fn of_two_who_retry_a_dead_letter_one_is_told_that_it_is_done() {
     assert!(outcomes.iter().any(|outcome| outcome.starts_with("Retried(2)")), "{outcomes:?}");
     assert!(outcomes.iter().any(|outcome| outcome.contains("WrongRow")), "{outcomes:?}");
 }
+
+#[test]
+fn a_drain_that_waited_for_its_lane_goes_where_a_failed_write_leads() {
+    let mut story = Story::new();
+    story.mutate("n/a", Doing::Set);
+    story.mutate("n/a", Doing::Set);
+    story.stage.start(Operation::Drain(key("n/a"))).unwrap();
+    while !called(&story.stage.calls[0].call).starts_with("commit T8") {
+        let reply = pushes(Mood::Renamed(key("n/b")))(&story.stage.calls[0].call);
+        story.stage.reply(0, &reply).unwrap();
+    }
+    // Whoever writes is given up, and so reads nothing anew when the write fails; the next one has waited for the lane.
+    story.stage.cancel(story.stage.calls[0].task).unwrap();
+    story.stage.start(Operation::Drain(key("n/a"))).unwrap();
+    story.stage.reply(0, &Reply::DoAndSay(threw())).unwrap();
+    let mut calls = Vec::new();
+    while let Some(out) = story.stage.calls.first() {
+        calls.push(called(&out.call));
+        story.stage.reply(0, &Reply::Honest).unwrap();
+    }
+    assert_eq!(only(&calls, &["project"]), ["project 2 at n/b"]);
+    assert_eq!(only(&calls, &["push"]), ["push c:0000000000000000:2:g1 at n/b"]);
+}

@@ -254,3 +254,51 @@ pub(crate) fn thrown(id: CallId, answer: Answer) -> Thrown {
     };
     Thrown { message, call: Some(id) }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::pin::pin;
+    use std::sync::Arc;
+    use std::task::{Context, Waker};
+
+    use super::*;
+    use crate::cache::Cache;
+    use crate::memory::MemoryStorage;
+    use crate::records::Client;
+    use crate::state::Config;
+
+    #[test]
+    fn a_transaction_without_changes_is_taken_over() {
+        let client = Client {
+            allocated: 1,
+            retired_through: 1,
+            confirmed_through: 1,
+            ..Client::new("c".into(), 1, 1)
+        };
+        // Its rows are gone, and the cache does not know.
+        let cache = Cache { client: Some(client), ..Cache::default() };
+        let config = Config {
+            client: "c".into(),
+            epoch: 1,
+            codec_version: 1,
+            chooses_preconditions: false,
+            lanes_max: 1,
+            attempts_max: None,
+            age_max_ms: None,
+        };
+        let shared = Shared::new(State::new(config, Arc::new(MemoryStorage::default()), cache));
+        let io = Io { shared, task: TaskId(1) };
+        let mut pruned = pin!(io.commit(Transition::T14, |transaction, _| {
+            transaction.prune(1)?;
+            Ok((None, ()))
+        }));
+        let polled = pruned.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+        assert_eq!(polled, Poll::Ready(Ok(())));
+        assert!(io.state().actions.is_empty(), "nothing is written");
+        assert_eq!(
+            io.state().known().pruned_through,
+            1,
+            "or the next round would prune the same again, for ever"
+        );
+    }
+}

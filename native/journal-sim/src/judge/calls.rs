@@ -1,9 +1,11 @@
 //! What the engine may ask for, and when.
 
+use std::collections::BTreeSet;
+
 use parsley_journal::action::{Call, CallId, PushRequest, TaskId};
 use parsley_journal::records::Identity;
 
-use super::rows::{Key, Target, Value};
+use super::rows::{Effect, Key, Target, Value};
 use super::{Judge, Judged, Rule, Sent, demand, key_of, meta_of, value_of};
 
 const WINDOW_MIN_MS: u64 = 1_000;
@@ -53,12 +55,19 @@ impl Judge {
                 .durable_at("ACKED", key, "confirmFresh", |judge, sequence| judge.adopts_at(sequence, key))
                 .map(drop),
             Call::MarkStale(key) => {
+                let leads_here = |sequence, effect: &Effect| match &effect.target {
+                    Target::Key(target) => self.durable.is_on_route(target, sequence, &key_of(key)),
+                    Target::Namespace(_) => false,
+                };
+                let mut may_be_for = BTreeSet::new();
                 let sequences = self.durable_at("EFFECTS_PENDING", key, "markStale", |judge, sequence| {
-                    judge.pending_effects(sequence).any(|target| match target {
-                        Target::Key(target) => judge.durable.is_on_route(target, sequence, &key_of(key)),
-                        Target::Namespace(_) => false,
-                    })
+                    judge.pending_effects(sequence).any(|(_, effect)| leads_here(sequence, effect))
                 })?;
+                for sequence in &sequences {
+                    let fitting = self.pending_effects(*sequence).filter(|(_, it)| leads_here(*sequence, it));
+                    may_be_for.extend(fitting.map(|(at, _)| *at));
+                }
+                self.process.marking.insert(id, may_be_for);
                 self.touch_one(task, &sequences, now)
             }
             Call::Invalidate(namespace) => {
@@ -67,7 +76,7 @@ impl Judge {
                     self.durable_at("EFFECTS_PENDING", &at, "invalidate", |judge, sequence| {
                         judge
                             .pending_effects(sequence)
-                            .any(|target| *target == Target::Namespace(namespace.to_string()))
+                            .any(|(_, it)| it.target == Target::Namespace(namespace.to_string()))
                     })?;
                 self.touch_one(task, &sequences, now)
             }
@@ -93,9 +102,9 @@ impl Judge {
         self.durable.attempts.get(&(sequence, generation)).map(|attempt| attempt.key.clone())
     }
 
-    fn pending_effects(&self, sequence: u64) -> impl Iterator<Item = &Target> {
+    fn pending_effects(&self, sequence: u64) -> impl Iterator<Item = (&(u64, u32), &Effect)> {
         let effects = self.durable.effects.range((sequence, 0)..=(sequence, u32::MAX));
-        effects.filter(|(_, effect)| effect.disposition == "PENDING").map(|(_, effect)| &effect.target)
+        effects.filter(|(_, effect)| effect.disposition == "PENDING")
     }
 
     fn adopts_at(&self, sequence: u64, key: &Identity) -> bool {

@@ -1,13 +1,13 @@
 //! What a transaction may change.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use parsley_journal::action::{Answer, TaskId};
 use parsley_journal::names::Transition as T;
 use parsley_journal::storage::Batch;
 
 use super::rows::{Attempt, Execution, Key, Rows, Target};
-use super::{Judge, Judged, Rule, demand, key_of, value_of};
+use super::{Judge, Judged, Mark, Rule, demand, key_of, value_of};
 
 /// Equal conflicts in a row that end a mutation.
 const EQUAL_CONFLICTS: usize = 3;
@@ -162,20 +162,17 @@ impl Judge {
             .effects
             .range(range)
             .filter(|(index, effect)| before.effects.get(index).is_some_and(|old| old != *effect));
-        let (Some((_, effect)), None) = (settled.next(), settled.next()) else { return false };
+        let (Some((at, effect)), None) = (settled.next(), settled.next()) else { return false };
         if effect.disposition != "APPLIED" {
             return false;
         }
-        let done = match &effect.target {
-            Target::Namespace(namespace) => Some(("invalidate", (namespace.clone(), String::new()))),
-            Target::Key(key) => {
-                let marked =
-                    self.process.done.iter().filter(|((port, _), times)| *port == "markStale" && **times > 0);
-                let mut marked = marked.map(|(done, _)| done.clone());
-                marked.find(|(_, at)| before.is_on_route(key, sequence, at))
+        match &effect.target {
+            Target::Namespace(namespace) => self.took(&("invalidate", (namespace.clone(), String::new()))),
+            Target::Key(_) => {
+                let at = *at;
+                rests_on_one(&mut self.process.marked, at, &mut BTreeSet::new())
             }
-        };
-        done.is_some_and(|done| self.took(&done))
+        }
     }
 
     /// Whether a local call was done that no other transaction rests on.
@@ -186,6 +183,22 @@ impl Judge {
             is_there
         })
     }
+}
+
+/// Gives an effect a mark of its own, and another one to the effect that had it before, if need be: a call does not say
+/// for which of those on its route it is.
+fn rests_on_one(marked: &mut [Mark], effect: (u64, u32), tried: &mut BTreeSet<usize>) -> bool {
+    for at in 0..marked.len() {
+        if !marked[at].0.contains(&effect) || !tried.insert(at) {
+            continue;
+        }
+        let moves = marked[at].1.is_none_or(|other| rests_on_one(marked, other, tried));
+        if moves {
+            marked[at].1 = Some(effect);
+            return true;
+        }
+    }
+    false
 }
 
 /// The edges of the state machine.

@@ -55,6 +55,9 @@ struct Task {
     admitted: BTreeSet<u64>,
 }
 
+/// A key that was marked as stale: the effects that it may be for, and the one whose transaction rests on it.
+type Mark = (BTreeSet<(u64, u32)>, Option<(u64, u32)>);
+
 /// What is known of the running process, and forgotten with it.
 #[derive(Debug, Default)]
 struct Process {
@@ -65,6 +68,10 @@ struct Process {
     answers: HashMap<u64, Answer>,
     /// Local calls that were done and not used by a transaction yet.
     done: BTreeMap<(&'static str, Key), u32>,
+    /// For each call out that marks a key as stale, the effects that it may be for.
+    marking: HashMap<CallId, BTreeSet<(u64, u32)>>,
+    /// Those that are done.
+    marked: Vec<Mark>,
     merges: BTreeMap<Key, Answer>,
 }
 
@@ -219,6 +226,10 @@ impl Judge {
             (Call::Merge { key, .. }, answer) => {
                 self.process.merges.insert(key_of(key), answer.clone());
             }
+            (Call::MarkStale(_), Answer::Done) => {
+                let may_be_for = self.process.marking.remove(&id).unwrap_or_default();
+                self.process.marked.push((may_be_for, None));
+            }
             (call, Answer::Done) => {
                 if let Some(done) = done(call) {
                     *self.process.done.entry(done).or_default() += 1;
@@ -286,7 +297,6 @@ fn done(call: &Call) -> Option<(&'static str, Key)> {
         Call::Apply { key, .. } => Some(("apply", key_of(key))),
         Call::ConfirmFresh { key, .. } => Some(("confirmFresh", key_of(key))),
         Call::Clear(key) => Some(("clear", key_of(key))),
-        Call::MarkStale(key) => Some(("markStale", key_of(key))),
         Call::Invalidate(namespace) => Some(("invalidate", (namespace.to_string(), String::new()))),
         Call::FreshRead(key) => Some(("freshRead", key_of(key))),
         _ => None,

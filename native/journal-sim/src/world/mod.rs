@@ -41,6 +41,8 @@ pub(crate) struct World {
     turbulence: usize,
     /// How many of 1000 pushes the server names another identity for.
     renaming: usize,
+    /// How many of 1000 answers can't be written down, and how often the server then names yet another identity.
+    wavering: usize,
     resolver: BTreeMap<Identity, Resolver>,
     /// Identities whose pushes meet the same conflict for a while.
     stubborn: BTreeSet<Identity>,
@@ -67,6 +69,7 @@ impl World {
         Self {
             turbulence: random.pick(&[20, 80, 160, 260]),
             renaming: random.pick(&[20, 40, 400]),
+            wavering: random.pick(&[0, 0, 0, 350]),
             random,
             stage: Stage::new(CLIENT, with_lines),
             keys,

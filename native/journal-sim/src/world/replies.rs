@@ -1,6 +1,7 @@
 //! How each call is answered, by chance and by the moods of the world.
 
 use parsley_journal::action::{Answer, Call};
+use parsley_journal::names::Transition;
 use parsley_journal::records::Identity;
 
 use super::{HONEST, Resolver, World};
@@ -28,6 +29,11 @@ impl World {
         }
         match call {
             Call::Commit { .. } if self.is_troubled(200) => self.half_done("write"),
+            Call::Commit { transition: Transition::T5 | Transition::T5b, .. }
+                if self.random.chance(self.wavering) =>
+            {
+                self.half_done("write")
+            }
             Call::Sync if self.is_troubled(150) => self.half_done("sync"),
             Call::Draw { window_ms } => Reply::Say(Answer::Drawn(self.draw(*window_ms))),
             Call::Resolve(identity) => self.resolves(identity),
@@ -109,7 +115,8 @@ impl World {
             let etags = [None, Some("stuck"), Some("stuck"), Some("stuck"), Some("moved")];
             return Mood::Stubborn(self.random.pick(&etags));
         }
-        if self.random.chance(self.renaming) {
+        let has_named = self.stage.server.has_named(&request.idempotency_key);
+        if self.random.chance(if has_named { self.wavering.max(self.renaming) } else { self.renaming }) {
             return Mood::Renamed(self.target(&request.key));
         }
         if self.random.chance(15) {
