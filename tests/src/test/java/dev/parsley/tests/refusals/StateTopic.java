@@ -5,6 +5,7 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.ExecutionException;
 import org.apache.kafka.clients.admin.AlterConfigOp;
 import org.apache.kafka.clients.admin.AlterConfigOp.OpType;
 import org.apache.kafka.clients.admin.ConfigEntry;
@@ -12,6 +13,7 @@ import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.config.ConfigResource;
+import org.apache.kafka.common.errors.PolicyViolationException;
 import org.apache.kafka.common.utils.Bytes;
 
 /** The ordering changelog of an application, with what may happen to it. */
@@ -107,6 +109,19 @@ final class StateTopic {
                         new ConfigEntry("cleanup.policy", "compact,delete"), OpType.SET))))
         .all()
         .get();
-    application.discardBefore(name(), 0, offset);
+    // The broker's log takes the new policy over a little after the answer.
+    Await.until(() -> isDiscardedBefore(offset), "the log's head is cut off");
+  }
+
+  private boolean isDiscardedBefore(long offset) throws Exception {
+    try {
+      application.discardBefore(name(), 0, offset);
+      return true;
+    } catch (ExecutionException e) {
+      if (e.getCause() instanceof PolicyViolationException) {
+        return false;
+      }
+      throw e;
+    }
   }
 }
